@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Collection
 from typing import Any, Protocol
 
 from ostinato.clock import Clock
@@ -163,6 +164,11 @@ class Container:
         except SendError as error:
             return str(error)
         return None
+
+    @property
+    def chats(self) -> Collection[int]:
+        """The chats that may speak with the bot."""
+        return self.settings.telegram.chats
 
     async def send_test(self, channel: str) -> Delivery:
         """Send a test to a channel, and answer what became of it: a node does it, or this process if none lives."""

@@ -7,13 +7,17 @@ import threading
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ostinato import Ostinato
 from ostinato.clock import SECOND, to_micros
+from ostinato.engine.node import Engine
+from ostinato.errors import StoreUnavailable
 from ostinato.models.notification import MESSAGES_A_MINUTE, DeliveryState, NoticeKind, RuleDraft
 from ostinato.notifications.sender import MOST_TRIES, backoff
+from ostinato.stores.base import Parcel
 from ostinato.testing import FakeClock, drain, simulate
 from ostinato.tuning import Tuning
 from tests.engine.conftest import PATIENCE, Gate, MakeApp, eventually, on_shared
@@ -65,6 +69,29 @@ def test_a_run_that_fails_is_told_with_what_it_printed(app: Ostinato, server: Se
     assert said(received)["title"] == "✗ nightly failed"
     assert "no space left" in said(received)["message"]
     assert "Took " in said(received)["message"]
+
+
+def test_what_was_claimed_without_an_answer_is_sent(app: Ostinato, server: Server) -> None:
+    hook(app, server)
+    owed = owe(app)
+
+    async def send(engine: Engine) -> None:
+        claim, errors = engine.store.notifications.claim_deliveries, [StoreUnavailable("the answer was lost")]
+
+        async def lost(*asked: Any) -> list[Parcel]:
+            parcels = await claim(*asked)
+            if errors:
+                raise errors.pop()
+            return parcels
+
+        engine.store.notifications.claim_deliveries = lost  # type: ignore[method-assign, assignment]
+        with pytest.raises(StoreUnavailable):
+            await engine.notifier.send_due()
+        await engine.notifier.send_due()
+
+    app.with_engine(send)
+    assert [visit.headers["ostinato-delivery"] for visit in server.received] == [owed.key]
+    assert states(app) == ["sent"]
 
 
 def test_an_address_that_is_not_public_is_refused_unless_it_is_allowed(make_app: MakeApp, server: Server) -> None:

@@ -86,3 +86,12 @@ def test_a_digest_that_falls_into_quiet_hours_waits_for_their_end() -> None:
     held, made = channel(digest="daily 23:00", quiet="22:00-07:00"), wall("2026-11-17T09:00")
     assert held_until(held, NoticeKind.FAILED, made, wall("2026-11-17T20:00")) == wall("2026-11-18T07:00")
     assert held_until(held, NoticeKind.FAILED, made, wall("2026-11-17T23:00")) == wall("2026-11-18T07:00")
+
+
+def test_a_digest_every_so_often_comes_on_the_grid_of_its_channel() -> None:
+    held = channel(digest="every 30s")
+    first, second = (datetime(2026, 1, 1, 0, 0, second, tzinfo=UTC) for second in (7, 29))
+    due = datetime(2026, 1, 1, 0, 0, 30, tzinfo=UTC)
+    assert held_until(held, NoticeKind.FAILED, first, first) == due
+    assert held_until(held, NoticeKind.FAILED, second, second) == due
+    assert held_until(held, NoticeKind.FAILED, first, due) is None

@@ -21,7 +21,6 @@ from ostinato.execution.throttle import Throttle
 from ostinato.logs import get_logger, one_line
 from ostinato.models.ids import RunId
 from ostinato.models.incident import NO_INTERESTS, Interests
-from ostinato.models.notification import NoticeKind
 from ostinato.models.run import Finish, Report, unstorable
 from ostinato.stores.base import Finished, RunStore
 
@@ -31,9 +30,6 @@ log = get_logger("ostinato.engine")
 
 REPORT_SECONDS = 0.5
 BATCH = 500
-
-_OF_EACH_RUN = frozenset({NoticeKind.SUCCEEDED, NoticeKind.RUN})
-"""Whoever wants these is told of runs that did as they should."""
 
 
 class Recorder:
@@ -221,12 +217,12 @@ class Recorder:
 
 def _mark(batch: Sequence[Finish], interests: Interests) -> None:
     """Say which of these ends somebody wants to be told of, or whose success closes an incident."""
-    if not _OF_EACH_RUN.isdisjoint(interests.kinds):
+    if None in interests.each_run_of:
         for finish in batch:
             finish.tells = True
-    elif interests.open:
+    elif interests.open or interests.each_run_of:
         for finish in batch:
-            if (finish.schedule or finish.name) in interests.open:
+            if (finish.schedule or finish.name) in interests.open or finish.project in interests.each_run_of:
                 finish.tells = True
 
 

@@ -16,6 +16,7 @@ from ostinato.models.ids import IncidentId, RunId, ScheduleId
 from ostinato.models.notification import NoticeKind
 
 __all__ = [
+    "EACH_RUN",
     "FAILINGS",
     "LATE",
     "NO_INTERESTS",
@@ -34,6 +35,9 @@ REOPENS_WITHIN: Micros = 3_600 * SECOND
 
 FAILINGS = frozenset({NoticeKind.FAILED, NoticeKind.BROKEN, NoticeKind.MISSED, NoticeKind.LATE})
 """The kinds of notices that open an incident."""
+
+EACH_RUN = frozenset({NoticeKind.SUCCEEDED, NoticeKind.RUN})
+"""Whoever wants these is told of runs that did as they should."""
 
 SWITCHED_OFF = "broken"
 """The cause of the incident of a schedule that was switched off."""
@@ -138,6 +142,8 @@ class Interests:
 
     kinds: frozenset[NoticeKind] = frozenset()
     """What rules want."""
+    each_run_of: frozenset[str | None] = frozenset()
+    """The projects of which somebody wants to hear of every success or every run; None: of all."""
     open: frozenset[str] = frozenset()
     """Subjects that have an open incident: a success closes it."""
     next_at: Micros | None = None

@@ -37,6 +37,7 @@ __all__ = [
     "RuleDraft",
     "Subscription",
     "check_channel",
+    "known_kind",
     "known_kinds",
     "parse_kinds",
     "parse_subscription",
@@ -237,6 +238,11 @@ class NotificationCounts:
     deliveries: Mapping[tuple[str, str], int]
 
 
+def known_kind(name: str) -> NoticeKind:
+    """A stored kind; one of a newer version is about some run."""
+    return _BY_NAME.get(name, NoticeKind.RUN)
+
+
 def known_kinds(names: Iterable[str]) -> frozenset[NoticeKind]:
     """Stored kinds; one that this version does not know is nobody's business here."""
     return frozenset(_BY_NAME[name] for name in names if name in _BY_NAME)
@@ -271,7 +277,10 @@ def parse_subscription(entry: str) -> Subscription:
     """`phone`, or `phone=failed+missed`."""
     channel, separator, kinds = entry.partition("=")
     try:
-        return Subscription(check_channel(channel), parse_kinds(kinds, "notify") if separator else NOTIFY_KINDS)
+        given = parse_kinds(kinds, "notify") if separator else NOTIFY_KINDS
+        if NoticeKind.ANSWER in given and not channel.startswith("telegram:"):
+            raise InvalidInput("only a chat gets answers", field="notify")  # which no limit holds back
+        return Subscription(check_channel(channel), given)
     except InvalidInput as error:
         hint = f"write phone, or phone=failed+missed, of {', '.join(SELECTABLE)}"
         raise InvalidInput(f"notify cannot have {entry!r}: {error}", field="notify", hint=hint) from None

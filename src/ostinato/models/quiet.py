@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from datetime import datetime
 
+from ostinato.clock import from_micros
 from ostinato.errors import InvalidInput
 from ostinato.models.notification import URGENT, Channel, NoticeKind
 from ostinato.timing import DailyAt, parse_timing
@@ -55,7 +56,8 @@ def held_until(channel: Channel, kind: NoticeKind, at: datetime, now: datetime) 
         return None
     free = now
     if channel.digest is not None and kind is not NoticeKind.DIGEST:
-        free = max(now, parse_timing(channel.digest, tz=channel.zone).next_after(at) or now)
+        timing = parse_timing(channel.digest, tz=channel.zone).anchored(from_micros(channel.created_at))
+        free = max(now, timing.next_after(at) or now)
     if channel.quiet is not None:
         free = parse_quiet(channel.quiet).until(channel.zone, free) or free
     return free if free > now else None

@@ -445,7 +445,10 @@ def broken_notice(finish: Finish) -> Notice:
 def tells(finishes: Iterable[Finish]) -> bool:
     """Whether an engine may have something to do after these: another try, a turn, a due time after a finish."""
     return any(
-        finish.schedule_id is not None or finish.session is not None or finish.state is RunState.QUEUED
+        finish.schedule_id is not None
+        or finish.session is not None
+        or finish.state is RunState.QUEUED
+        or is_failing(finish)  # the others have to know that a success closes an incident
         for finish in finishes
     )
 

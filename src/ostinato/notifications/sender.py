@@ -73,6 +73,8 @@ class Notifier:
         """By channel."""
         self.signal = Signal()
         self.interests = NO_INTERESTS
+        self._is_unsure = False
+        """Whether this node may have deliveries that it does not send."""
         """What rules want and who has an open incident, as of the last look: the recorder asks it."""
         self._meanwhile: list[IncidentChange] = []
         """What changed while it looked."""
@@ -114,7 +116,8 @@ class Notifier:
         """One look: make the summaries that are due, and begin to send what is ready; answers how many messages."""
         await self.learn()
         now = self._clock.now()
-        if self.interests.next_at is None or self.interests.next_at > now or not self._may_claim():
+        is_due = self.interests.next_at is not None and self.interests.next_at <= now
+        if not (is_due or self._is_unsure) or not self._may_claim():
             return 0
         for rule in await self._store.notifications.list_rules():
             if rule.digest_at is not None and rule.digest_at <= now:
@@ -123,7 +126,9 @@ class Notifier:
         if only is not None:
             busy |= {channel.name for channel in await self._store.notifications.list_channels()} - {only}
         node = self._node()
+        self._is_unsure = True  # until there is an answer: what was claimed without one is this node's all the same
         parcels = await self._store.notifications.claim_deliveries(node, now, sorted(busy), _MOST_JOINED)
+        self._is_unsure = False
         for parcel in parcels:
             task = asyncio.get_running_loop().create_task(self._deliver(node, parcel), name=f"notify-{parcel.name}")
             self._sending[parcel.name] = task
@@ -148,6 +153,7 @@ class Notifier:
             del self._sending[channel]
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("channel %s: %s", channel, error, exc_info=error)
+            self._is_unsure = True
         self.signal.set()  # there may be more for it
 
     async def _owe_digest(self, rule: Rule, now: Micros) -> None:

@@ -6,7 +6,7 @@ A channel's URL is a secret: what is answered here has its masked form alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Protocol
@@ -34,6 +34,7 @@ from ostinato.models.notification import (
 )
 from ostinato.models.policy import check_choice
 from ostinato.models.quiet import parse_quiet
+from ostinato.models.telegram import channel_of
 from ostinato.service.audit import audited
 from ostinato.service.pages import Page, check_limit, cursor_text, read_cursor
 from ostinato.service.projects import ProjectService
@@ -109,6 +110,11 @@ class RemovedChannel:
 
 class Sender(Protocol):
     """Who sends, as far as a verb needs it. The container answers it."""
+
+    @property
+    def chats(self) -> Collection[int]:
+        """The chats that the settings list."""
+        ...
 
     async def send_test(self, channel: str) -> Delivery:
         """Send a test to a channel, and answer what became of it."""
@@ -337,6 +343,7 @@ class NotificationService:
         wanted = set(names)
         if not wanted <= self._known:
             self._known = {channel.name for channel in await self._store.notifications.list_channels()}
+            await self._add_chats(wanted - self._known)
         for name in sorted(wanted - self._known):
             there = f"the channels are {_listed(sorted(self._known))}" if self._known else "there is none yet"
             raise InvalidInput(
@@ -344,6 +351,15 @@ class NotificationService:
                 field=field,
                 hint=f"{there}; add it with 'ostinato notify add {name} URL'",
             )
+
+    async def _add_chats(self, names: Iterable[str]) -> None:
+        """Chats on the list of the settings are channels, also before the bot has started for the first time."""
+        chats = {channel_of(chat): chat for chat in self._sender.chats}
+        for name in names:
+            if name in chats:
+                draft = ChannelDraft(name, f"telegram://{chats[name]}")
+                await self._store.notifications.put_channel(draft, self._clock.now())
+                self._known.add(name)
 
 
 def _status(channel: Channel, now: Micros) -> ChannelStatus:

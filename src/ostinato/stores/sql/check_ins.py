@@ -10,6 +10,8 @@ from dataclasses import replace
 from typing import Generic, TypeVar
 
 from ostinato.clock import Micros
+from ostinato.errors import InvalidInput, NotLoadable
+from ostinato.logs import get_logger
 from ostinato.models.check_in import (
     AwaitedRun,
     CheckInSchedule,
@@ -23,7 +25,7 @@ from ostinato.models.check_in import (
 from ostinato.models.ids import ScheduleId
 from ostinato.models.policy import load_policy
 from ostinato.models.run import Finish
-from ostinato.models.states import RunState
+from ostinato.models.states import RunState, Trigger
 from ostinato.models.work import CheckIn
 from ostinato.stores.check_ins import CheckedIn, LateCheckIns
 from ostinato.stores.runs import Told
@@ -35,6 +37,11 @@ from ostinato.stores.sql.parts import Parts
 from ostinato.stores.sql.telling import tell
 
 __all__ = ["CheckIns"]
+
+_ANSWERED = """
+SELECT 1 FROM runs WHERE schedule_id = :id AND due_at = :due_at AND trigger IN ('schedule', 'catch_up')
+"""
+log = get_logger("ostinato.stores")
 
 C = TypeVar("C", bound=Connection)
 
@@ -117,13 +124,16 @@ class CheckIns(Generic[C]):
         """The run that the ping is for, under way. A start begins again what has started."""
         awaited = await _awaited(db, _OF_SCHEDULE, schedule.id)
         if not awaited:
-            await self._parts.insert_new(db, unasked_run(schedule, now))
+            run = unasked_run(schedule, now)
+            if run.trigger is Trigger.SCHEDULE and await db.fetch(_ANSWERED, {"id": schedule.id, "due_at": run.due_at}):
+                run = unasked_run(schedule._replace(next_at=None), now)  # that due time has its row already
+            await self._parts.insert_new(db, run)
             awaited = await _awaited(db, _OF_SCHEDULE, schedule.id)
-        run = awaited[0]
-        if run.state is RunState.RUNNING and ping.signal is not PingSignal.START:
-            return run
-        (begun,) = await db.fetch(_START, {"id": run.id, "now": now})
-        return run._replace(token=begun[0], attempt=begun[1], state=RunState.RUNNING, started_at=now)
+        first = awaited[0]
+        if first.state is RunState.RUNNING and ping.signal is not PingSignal.START:
+            return first
+        (begun,) = await db.fetch(_START, {"id": first.id, "now": now})
+        return first._replace(token=begun[0], attempt=begun[1], state=RunState.RUNNING, started_at=now)
 
     async def _end_late(self, db: C, now: Micros) -> Late:
         late = [run for run in await _awaited(db, _ALL) if run.deadline <= now]
@@ -143,7 +153,16 @@ class CheckIns(Generic[C]):
 
 async def _awaited(db: Connection, statement: str, id: ScheduleId | None = None) -> list[AwaitedRun]:
     rows = await db.fetch(statement, {} if id is None else {"id": id})
-    return [AwaitedRun(*row)._replace(state=RunState(row[2])) for row in rows]
+    return [run for row in rows if _is_readable(run := AwaitedRun(*row)._replace(state=RunState(row[2])))]
+
+
+def _is_readable(run: AwaitedRun) -> bool:
+    """Whether it is known until when it is awaited; what is not is in nobody's way."""
+    try:
+        return run.deadline is not None
+    except (NotLoadable, InvalidInput) as error:
+        log.warning("run %s of %r cannot be awaited: %s", run.id, run.schedule, error)
+        return False
 
 
 def _timed_out(run: AwaitedRun, now: Micros) -> Finish:

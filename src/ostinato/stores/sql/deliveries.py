@@ -18,8 +18,8 @@ from ostinato.models.notification import (
     Delivery,
     DeliveryFilter,
     DeliveryState,
-    NoticeKind,
     NotificationCounts,
+    known_kind,
 )
 from ostinato.stores.notifications import Parcel, Settled
 from ostinato.stores.sql.channels import list_channels
@@ -65,11 +65,12 @@ _COUNT_DELIVERIES = """
 SELECT channel, state, count(*) FROM deliveries WHERE state = 'pending' GROUP BY channel, state
 UNION ALL SELECT channel, state, count(*) FROM deliveries WHERE state = 'sending' GROUP BY channel, state
 """
-# A process that is gone may have sent what it had: it is sent again, as it was.
+# A process that is gone may have sent what it had: it is sent again, as it was. So is what this node has and does not
+# send, because the answer to its claim was lost.
 _TAKE_OVER = """
 UPDATE deliveries SET node = :node
 WHERE state = 'sending' AND channel <> ALL (:busy::text[])
-  AND NOT EXISTS (SELECT 1 FROM nodes WHERE id = deliveries.node AND lost_at IS NULL)
+  AND (node = :node OR NOT EXISTS (SELECT 1 FROM nodes WHERE id = deliveries.node AND lost_at IS NULL))
 RETURNING message
 """
 _READY = """
@@ -233,7 +234,7 @@ def load_delivery(row: Sequence[Any]) -> Delivery:
         key=key,
         at=from_micros(at),
         channel=channel,
-        kind=NoticeKind(kind),
+        kind=known_kind(kind),
         subject=subject,
         state=DeliveryState(state),
         ready_at=from_micros(ready_at),

@@ -10,14 +10,16 @@ from typing import Any
 
 from ostinato.clock import Micros, from_micros
 from ostinato.models.ids import IncidentId, RunId
-from ostinato.models.incident import Incident, IncidentChange, IncidentFilter, IncidentState, Interests
-from ostinato.models.notification import NoticeKind, known_kinds
+from ostinato.models.incident import EACH_RUN, Incident, IncidentChange, IncidentFilter, IncidentState, Interests
+from ostinato.models.notification import known_kind, known_kinds
 from ostinato.stores.sql.connection import Connection, given, where
 
 __all__ = [
+    "AGAIN",
     "CHANGE_COLUMNS",
     "ack_incident",
     "close_incidents",
+    "drop_repeats",
     "get_incident",
     "incident_runs",
     "interests",
@@ -29,6 +31,8 @@ _COLUMNS = """
 i.id, i.subject, i.cause, i.kind, i.opened_at, i.last_at, i.closed_at, i.count, i.reopened, i.reason, i.first_run,
 i.last_run, i.schedule, i.project, i.closed_reason, i.acked_at, i.acked_by, i.note
 """
+AGAIN = "again"
+"""Marks a delivery that waits for the end of a cool-down: if its incident closes before, nobody is told."""
 CHANGE_COLUMNS = "id, subject, cause, kind, reason, count, schedule, last_run"
 """What of a row is an IncidentChange."""
 _CONDITIONS = {
@@ -48,6 +52,10 @@ _CLOSE = f"""
 UPDATE incidents SET closed_at = :now, closed_reason = :reason
 WHERE subject = :subject AND closed_at IS NULL AND (:every::boolean OR cause = ANY (:causes::text[]))
 RETURNING {CHANGE_COLUMNS}
+"""
+_DROP_REPEATS = f"""
+UPDATE deliveries SET state = 'dropped', error = :why
+WHERE incident_id = ANY (:ids::bigint[]) AND state = 'pending' AND data LIKE '%"{AGAIN}":true%'
 """
 # What ended in its time: its subject is a schedule, or a task. A run that succeeded has its errors as its cause.
 _RUNS = """
@@ -95,7 +103,10 @@ async def get_incident(db: Connection, id: IncidentId) -> Incident | None:
 
 async def ack_incident(db: Connection, id: IncidentId, who: str, note: str | None, now: Micros) -> bool:
     """Whether there is such an open incident."""
-    return bool(await db.fetch(_ACK, {"id": id, "who": who, "note": note, "now": now}))
+    if not await db.fetch(_ACK, {"id": id, "who": who, "note": note, "now": now}):
+        return False
+    await drop_repeats(db, [id], "somebody sees to it")
+    return True
 
 
 async def close_incidents(
@@ -104,7 +115,15 @@ async def close_incidents(
     """Without telling anybody: a person has seen to it."""
     every = causes is None
     values = {"subject": subject, "now": now, "reason": reason, "every": every, "causes": causes or []}
-    return [load_change(row, False, now) for row in await db.fetch(_CLOSE, values)]
+    changes = [load_change(row, False, now) for row in await db.fetch(_CLOSE, values)]
+    await drop_repeats(db, [change.id for change in changes], reason)
+    return changes
+
+
+async def drop_repeats(db: Connection, ids: Sequence[IncidentId], why: str) -> None:
+    """Tell nobody again of these incidents, who would be once a cool-down is over."""
+    if ids:
+        await db.run(_DROP_REPEATS, {"ids": ids, "why": why})
 
 
 async def incident_runs(db: Connection, id: IncidentId, limit: int) -> list[RunId]:
@@ -114,12 +133,16 @@ async def incident_runs(db: Connection, id: IncidentId, limit: int) -> list[RunI
     return [RunId(run) for run, is_manual in rows if bool(is_manual) is bool(rows[0][1])]
 
 
+_WANTED = "SELECT DISTINCT kinds, project FROM rules"
+
+
 async def interests(db: Connection) -> Interests:
     """What rules want, who has an open incident, and when there is something to do."""
-    kinds = {kind for (kinds,) in await db.fetch("SELECT DISTINCT kinds FROM rules") for kind in kinds.split(",")}
+    rules = [(known_kinds(kinds.split(",")), project) for kinds, project in await db.fetch(_WANTED)]
     subjects = await db.fetch("SELECT DISTINCT subject FROM incidents WHERE closed_at IS NULL")
     return Interests(
-        known_kinds(kinds),
+        frozenset(kind for kinds, _ in rules for kind in kinds),
+        frozenset(project for kinds, project in rules if not EACH_RUN.isdisjoint(kinds)),
         frozenset(subject for (subject,) in subjects),
         await db.fetch_value(_INTERESTS),
     )
@@ -128,7 +151,7 @@ async def interests(db: Connection) -> Interests:
 def load_change(row: Sequence[Any], opened: bool, at: Micros) -> IncidentChange:
     """From CHANGE_COLUMNS."""
     id, subject, cause, kind, reason, count, schedule, run = row
-    return IncidentChange(id, opened, subject, cause, NoticeKind(kind), reason, count, at, schedule, run)
+    return IncidentChange(id, opened, subject, cause, known_kind(kind), reason, count, at, schedule, run)
 
 
 def _load(row: Sequence[Any]) -> Incident:
@@ -139,7 +162,7 @@ def _load(row: Sequence[Any]) -> Incident:
         id=id,
         subject=subject,
         cause=cause,
-        kind=NoticeKind(kind),
+        kind=known_kind(kind),
         state=IncidentState.OPEN if closed_at is None else IncidentState.CLOSED,
         opened_at=from_micros(opened_at),
         last_at=from_micros(last_at),

@@ -36,7 +36,7 @@ from ostinato.stores.sql.cancels import cancel_now
 from ostinato.stores.sql.connection import Connection, Database, Values, reading
 from ostinato.stores.sql.ends import wait_for_finish
 from ostinato.stores.sql.given_up import mark_removed
-from ostinato.stores.sql.incidents import close_incidents
+from ostinato.stores.sql.incidents import close_incidents, drop_repeats
 from ostinato.stores.sql.parts import Parts
 from ostinato.stores.sql.pauses import end_pauses, find_paused
 from ostinato.stores.sql.replans import replan_now
@@ -103,7 +103,7 @@ WHERE schedule_id = :id AND state IN ('queued', 'running') AND session IS NOT NU
 """
 _FORGET_INCIDENTS = """
 UPDATE incidents SET closed_at = last_at, closed_reason = :reason
-WHERE closed_at IS NULL AND subject = (SELECT name FROM schedules WHERE id = :id)
+WHERE closed_at IS NULL AND subject = (SELECT name FROM schedules WHERE id = :id) RETURNING id
 """
 _ENABLED_AGAIN = f"""
 UPDATE incidents SET closed_at = :now, closed_reason = 'the schedule was enabled'
@@ -213,7 +213,8 @@ class Schedules(Generic[C]):
             # What runs in a user session holds its turn until it has ended: it is told to, and stays.
             await db.run(_DETACH, values)
             await mark_removed(db, id)
-            await db.run(_FORGET_INCIDENTS, values)
+            closed = await db.fetch(_FORGET_INCIDENTS, values)
+            await drop_repeats(db, [incident for (incident,) in closed], REMOVED)
             await db.run("DELETE FROM schedules WHERE id = :id", values)
             await self._give_up_turns(db, sessions)
             return True

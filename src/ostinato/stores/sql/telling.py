@@ -17,11 +17,11 @@ from ostinato.clock import Micros
 from ostinato.errors import InvalidInput
 from ostinato.models.ids import IncidentId
 from ostinato.models.incident import FAILINGS, REOPENS_WITHIN, SWITCHED_OFF, IncidentChange, Notice
-from ostinato.models.notification import NoticeKind, parse_subscription
+from ostinato.models.notification import COOL_DOWN, NoticeKind, parse_subscription
 from ostinato.stores.runs import NOTHING_TOLD, Told
 from ostinato.stores.sql.connection import Connection, Values
 from ostinato.stores.sql.deliveries import new_key
-from ostinato.stores.sql.incidents import CHANGE_COLUMNS, load_change
+from ostinato.stores.sql.incidents import AGAIN, CHANGE_COLUMNS, load_change
 
 __all__ = ["tell"]
 
@@ -66,8 +66,6 @@ FROM unnest(:keys::text[], :channels::text[], :kinds::text[], :subjects::text[],
             :runs::bigint[], :schedules::text[], :data::text[])
      d (key, channel, kind, subject, ready_at, incident_id, run_id, schedule, data)
 """
-_AGAIN = "again"
-"""Marks a delivery that waits for the end of a cool-down: if the incident closes before, nobody is told."""
 _RECOVERED_BEFORE = "it had recovered before it was told again"
 _FIRST = (NoticeKind.ANSWER, NoticeKind.BROKEN, NoticeKind.LATE, NoticeKind.FAILED, NoticeKind.RECOVERED)
 """Of several kinds about one run, a channel gets the first of these, or whatever there is."""
@@ -110,15 +108,17 @@ class _Telling:
     async def go_through(self, subject: str, notices: Sequence[Notice]) -> None:
         """What happened to one subject, in its order; failures of one cause are counted together."""
         failures: dict[str, Notice] = {}
+        is_open = True
+        """Whether something may be open: successes one after the other close what there is once."""
         for notice in notices:
             if notice.kind in FAILINGS and notice.cause is not None:
                 before = failures.pop(notice.cause, None)
                 failures[notice.cause] = notice if before is None else _joined(before, notice)
                 await self._to_each_run(notice)
                 continue
-            if notice.closes:
+            if notice.closes and (is_open or failures):
                 await self._fail(failures)
-                failures = {}
+                failures, is_open = {}, False
                 await self._close(subject, notice)
             await self._to_each_run(notice)
         await self._fail(failures)
@@ -158,7 +158,7 @@ class _Telling:
         channels = await self._known()
         ready_at = self._now
         if said:
-            ready_at = max(ready_at, said[-1][3] + channels[channel])
+            ready_at = max(ready_at, said[-1][3] + channels.get(channel, COOL_DOWN))
         self._add(_Owed(channel, notice.kind, notice, id, ready_at, again=ready_at > self._now))
 
     async def _close(self, subject: str, notice: Notice) -> None:
@@ -169,7 +169,7 @@ class _Telling:
             waiting: list[int] = []
             told: dict[str, str] = {}
             for channel, kind, state, _, data, id in await self._db.fetch(_TOLD, {"id": change.id}):
-                if state == "pending" and _AGAIN in msgspec.json.decode(data):
+                if state == "pending" and AGAIN in msgspec.json.decode(data):
                     waiting.append(id)
                     told.pop(channel, None)
                 else:
@@ -229,8 +229,9 @@ class _Telling:
         return self._channels
 
     def _add(self, owed: _Owed) -> None:
-        """One message for each channel about one run, or about one subject."""
-        about = (owed.channel, owed.notice.run or owed.notice.subject)
+        """One message for each channel about one run; about an incident, if there is no run."""
+        run = owed.notice.run
+        about = (owed.channel, ("incident", owed.incident or owed.notice.subject) if run is None else ("run", run))
         before = self._owed.get(about)
         if before is None or _rank(owed) < _rank(before):
             self._owed[about] = owed
@@ -274,5 +275,5 @@ def _data(owed: _Owed) -> str:
     if notice.project is not None:
         said["project"] = notice.project
     if owed.again:
-        said[_AGAIN] = True
+        said[AGAIN] = True
     return msgspec.json.encode(said).decode()

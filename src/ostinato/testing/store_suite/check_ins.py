@@ -128,6 +128,27 @@ async def test_a_ping_shortly_before_the_due_time_is_for_it(store: Store) -> Non
     assert (await store.check_ins.end_late(LATE_AT)).late.notices == ()
 
 
+async def test_a_machine_that_checks_in_again_before_the_due_time_that_it_answered_gets_rows_of_its_own(
+    store: Store,
+) -> None:
+    await put_check_in(store)
+    await ping(store, at=DUE - 5)
+    assert (await ping(store, FAIL, at=DUE - 3)).finish is not None
+    assert [(run.trigger, run.state) for run in await all_runs(store)] == [
+        (Trigger.SCHEDULE, RunState.SUCCEEDED),
+        (Trigger.CHECK_IN, RunState.FAILED),
+    ]
+
+
+async def test_one_that_cannot_be_read_is_in_no_others_way(store: Store) -> None:
+    await fire(store, await put_check_in(store))
+    bad, _ = await put_many(store, [draft("bad", **{**CHECK_IN, "work": "{}"}), draft("other")])
+    run = awaiting(scheduled_run(bad, DUE, **{**CHECK_IN, "work": '{"kind":"check_in","late_after":"soon"}'}))
+    await store.schedules.record_fires([plan(bad, runs=(run,))], DUE)
+    late = await store.check_ins.end_late(LATE_AT)
+    assert [notice.subject for notice in late.late.notices] == ["report"]
+
+
 async def test_without_a_check_in_it_is_missed_and_told(store: Store) -> None:
     await fire(store, await put_check_in(store))
     waiting = await store.check_ins.end_late(LATE_AT - 1)

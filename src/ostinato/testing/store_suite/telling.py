@@ -23,7 +23,7 @@ from ostinato.models.states import Cause, RunState
 from ostinato.stores.base import Finished, Settled, Store
 from ostinato.stores.retention import DELIVERIES_KEPT, INCIDENTS_KEPT
 from ostinato.stores.upkeep import PruneCursor
-from ostinato.testing.store_suite.builders import HOUR, NOW, claim, draft, finish, new_run, plan, put, put_many
+from ostinato.testing.store_suite.builders import HOUR, NOW, beat, claim, draft, finish, new_run, plan, put, put_many
 
 PHONE = ChannelDraft("phone", "json://phone.example")
 MAIL = ChannelDraft("mail", "json://mail.example")
@@ -178,6 +178,57 @@ async def test_what_fails_again_after_a_long_time_is_a_new_incident(store: Store
     assert [one.kind for one in await owed(store)] == ["failed", "recovered", "failed"]
 
 
+async def test_nobody_is_told_again_of_what_somebody_sees_to(store: Store) -> None:
+    await add_channels(store, rule=RULE_KINDS)
+    await end(store)
+    await end(store, RunState.SUCCEEDED, at=NOW + SECOND)
+    await end(store, at=NOW + 2 * SECOND)
+    (incident,) = await incidents(store)
+    assert await store.notifications.ack_incident(incident.id, "ada", None, NOW + 3 * SECOND)
+    assert [one.kind for one in await owed(store)] == ["failed", "recovered"]
+    assert [one.error for one in await owed(store, DeliveryState.DROPPED)] == ["somebody sees to it"]
+
+
+async def test_of_a_removed_schedule_nobody_is_told_again(store: Store) -> None:
+    await add_channels(store, rule=RULE_KINDS)
+    id = await put(store, "report")
+    await end(store)
+    await end(store, RunState.SUCCEEDED, at=NOW + SECOND)
+    await end(store, at=NOW + 2 * SECOND)
+    assert await store.schedules.remove_schedule(id)
+    assert [one.kind for one in await owed(store)] == ["failed", "recovered"]
+
+
+async def test_what_is_late_and_was_missed_is_told_as_both(store: Store) -> None:
+    await add_channels(store, rule=RULE_KINDS)
+    id = await put(store, "report")
+    notices = (
+        Notice(NoticeKind.MISSED, "report", NOW, cause="downtime", schedule="report"),
+        Notice(NoticeKind.LATE, "report", NOW, cause="late", schedule="report"),
+    )
+    await store.schedules.record_fires([plan(id, notices=notices)], NOW)
+    assert sorted(one.kind for one in await owed(store)) == ["late", "missed"]
+
+
+async def test_an_engine_knows_of_which_projects_every_run_is_told(store: Store) -> None:
+    await add_channels(store, rule=RULE_KINDS)
+    assert (await store.notifications.interests()).each_run_of == frozenset()
+    await store.notifications.put_rule(RuleDraft("mail", frozenset({NoticeKind.RUN}), "blog"), NOW)
+    assert (await store.notifications.interests()).each_run_of == {"blog"}
+    await store.notifications.put_rule(RuleDraft("mail", frozenset({NoticeKind.SUCCEEDED})), NOW)
+    assert (await store.notifications.interests()).each_run_of == {"blog", None}
+
+
+async def test_a_claim_whose_answer_was_lost_is_sent_all_the_same(store: Store) -> None:
+    await store.nodes.renew(beat("n"))
+    await add_channels(store, rule=RULE_KINDS)
+    await end(store)
+    (lost,) = await store.notifications.claim_deliveries(NodeId("n"), NOW + SECOND, [], 10)
+    assert await store.notifications.claim_deliveries(NodeId("n"), NOW + SECOND, ["phone"], 10) == []
+    (again,) = await store.notifications.claim_deliveries(NodeId("n"), NOW + SECOND, [], 10)
+    assert (again.key, again.resent) == (lost.key, True)
+
+
 async def test_a_rule_of_a_project_tells_only_of_that(store: Store) -> None:
     await add_channels(store, rule=RULE_KINDS, project="blog")
     await end(store, name="one", project="shop")
@@ -210,11 +261,12 @@ async def test_whoever_wants_every_run_gets_one_message_for_each(store: Store) -
 
 async def test_an_answer_goes_to_whoever_asked_for_it(store: Store) -> None:
     await add_channels(store, rule=RULE_KINDS)
-    await end(store, RunState.SUCCEEDED, notify=("mail=answer",))
-    await end(store, notify=("mail=answer",))
+    await store.notifications.put_channel(ChannelDraft("telegram:42", "telegram://42"), NOW)
+    await end(store, RunState.SUCCEEDED, notify=("telegram:42=answer",))
+    await end(store, notify=("telegram:42=answer", "mail=answer"))
     assert [(one.channel, one.kind) for one in await owed(store)] == [
-        ("mail", "answer"),
-        ("mail", "answer"),
+        ("telegram:42", "answer"),
+        ("telegram:42", "answer"),
         ("phone", "failed"),
     ]
 
