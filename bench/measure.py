@@ -107,7 +107,7 @@ def measure(case: Case, rounds: int, calm: float) -> list[Row]:
             figures = {**contender(), "busy_before_percent": busy}
             values = case.values.setdefault(name, [])
             values.append(figures)
-            if "rate" in figures:
+            if "rate" in figures and "ostinato" in case.values:
                 # Against its neighbour in time: half a minute later the machine may be another.
                 figures["ratio"] = case.values["ostinato"][-1]["rate"] / figures["rate"]
             shown = ", ".join(f"{key} {value:,.4g}" for key, value in figures.items() if isinstance(value, int | float))
