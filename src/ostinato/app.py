@@ -164,6 +164,7 @@ class Ostinato(Resources[Sync]):
         task: Task[..., Any] = Task(definition, self.runs, self.aio.runs)
         if schedule is not None:
             name = definition.name
+            _check_schedulable(definition)
             self._declared[name] = ScheduleSpec(
                 name, schedule, task, tz, enabled=enabled, owner="code", origin=self.name, policy={}
             )
@@ -340,6 +341,18 @@ class Aio(Resources[Async]):
     async def with_engine(self, use: Callable[[Engine], Awaitable[T]]) -> T:
         """Run `use` with the engine, on its loop; see Ostinato.with_engine."""
         return await self._app._host.arun(lambda container: self._app._with_engine(container, use))
+
+
+def _check_schedulable(definition: TaskDefinition) -> None:
+    """A schedule that the code declares gives no arguments: whatever needs one would fail each time."""
+    required = [] if definition.signature is None else definition.signature.required
+    if required:
+        raise InvalidInput(
+            f"task {definition.name!r} cannot be scheduled here: its schedule gives no arguments, and it needs "
+            + ", ".join(map(repr, required)),
+            field="schedule",
+            hint=f"give defaults, or add a schedule of a call: Function({definition.name!r}, [arguments])",
+        )
 
 
 def _start_bot(container: Container, engine: Engine) -> None:
