@@ -9,7 +9,7 @@ import asyncio
 import atexit
 import contextlib
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, Unpack, overload
@@ -220,7 +220,7 @@ class Ostinato(Resources[Sync]):
         """Drain and stop the engine and close the database; safe to call twice, or without a start.
 
         Calls work while it drains; calls that come while the database is being closed wait, and open it again. If a
-        Ctrl-C led to this call, another one forces the stop.
+        Ctrl-C led to this call, a line on stderr says which runs it waits for, and another Ctrl-C forces the stop.
         """
         drain = partial(_stop_engine, grace=_seconds(grace))
         atexit.unregister(self._drain_at_exit)
@@ -234,6 +234,11 @@ class Ostinato(Resources[Sync]):
     def force(self) -> None:
         """While a stop drains: stop waiting for running work. Being cut off counts as an attempt."""
         self._host.call_soon(_force)
+
+    def under_way(self) -> Sequence[str]:
+        """The runs that the engine of this process executes just now, in words."""
+        container = self._host.container
+        return [] if container is None or container.engine is None else container.engine.runner.under_way
 
     async def __aenter__(self) -> Ostinato:
         await self._host.adopt()

@@ -156,6 +156,12 @@ class Runner:
         """How many runs are under way."""
         return len(self._active)
 
+    @property
+    def under_way(self) -> list[str]:
+        """The same in words, the oldest first; from any thread."""
+        claimed = [active.claimed for active in list(self._active.values())]
+        return [f"run {run.id} of {run.schedule or run.task or run.kind!r}" for run in claimed]
+
     def has(self, id: RunId) -> bool:
         """Whether this run is under way here."""
         return id in self._active

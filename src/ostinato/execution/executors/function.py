@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from contextvars import Context
+from functools import partial
 from typing import Any
 
 from ostinato.execution.binding import bind_context
@@ -79,15 +81,14 @@ class ThreadFunctions:
 
     def start(self, call: Call) -> None:
         def job() -> Outcome:
-            token = current_context.set(call.context)
+            current_context.set(call.context)
             try:
                 return returned(_invoke(call), self._max_result)
             except BaseException as error:  # SystemExit too: a task must not end the thread
                 return raised(error)
-            finally:
-                current_context.reset(token)
 
-        self._threads.submit(job, call.done)
+        # In a context of its own: what it sets there is not for the next one on the same thread.
+        self._threads.submit(partial(Context().run, job), call.done)
 
     def stop(self, call: Call) -> None:
         call.context.request_cancel()
