@@ -16,7 +16,7 @@ from ostinato.clock import SECOND, to_micros
 from ostinato.engine.node import Engine
 from ostinato.errors import StoreUnavailable
 from ostinato.models.notification import MESSAGES_A_MINUTE, DeliveryState, NoticeKind, RuleDraft
-from ostinato.notifications.sender import MOST_TRIES, backoff
+from ostinato.notifications.sender import backoff
 from ostinato.stores.base import Parcel
 from ostinato.testing import FakeClock, drain, simulate
 from ostinato.tuning import Tuning
@@ -162,21 +162,24 @@ def test_the_pauses_grow_and_have_a_bound() -> None:
     assert (backoff(0, 0).total_seconds(), backoff(0, 1).total_seconds()) == (3.75, 6.25)
 
 
-def test_what_nobody_takes_is_given_up_in_the_end(memory_app: Ostinato, server: Server) -> None:
+def test_what_nobody_takes_is_tried_for_a_day(memory_app: Ostinato, server: Server) -> None:
     hook(memory_app, server, answer("500 Internal Server Error"))
     owe(memory_app)
-    simulate(memory_app, lasting="6h")
+    simulate(memory_app, lasting="23h")
+    assert states(memory_app) == ["pending"]
+    simulate(memory_app, lasting="90m")
     (failed,) = deliveries(memory_app)
-    assert (failed.state, failed.attempts) == (DeliveryState.FAILED, MOST_TRIES)
-    assert len(server.received) == MOST_TRIES
+    assert (failed.state, failed.attempts) == (DeliveryState.FAILED, len(server.received))
 
 
-def test_what_is_older_than_a_day_is_given_up(memory_app: Ostinato, server: Server, fake_clock: FakeClock) -> None:
-    hook(memory_app, server, answer("500 Internal Server Error"))
+def test_the_day_begins_with_the_first_try(memory_app: Ostinato, server: Server, fake_clock: FakeClock) -> None:
+    """However long no node was there to try it."""
+    answers = iter(["500 Internal Server Error", "200 OK"])
+    hook(memory_app, server, lambda visit: visit.answer(next(answers)))
     owe(memory_app)
-    fake_clock.advance("24h")
-    drain(memory_app)
-    assert states(memory_app) == ["failed"]
+    fake_clock.advance("25h")
+    simulate(memory_app, lasting="1m")
+    assert [(one.state, one.attempts) for one in deliveries(memory_app)] == [(DeliveryState.SENT, 2)]
 
 
 def test_a_test_is_tried_once(memory_app: Ostinato, server: Server) -> None:

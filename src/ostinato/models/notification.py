@@ -217,6 +217,8 @@ class Delivery:
     node: str | None = None
     sent_at: datetime | None = None
     error: str | None = None
+    tried_at: datetime | None = None
+    """When it was tried for the first time."""
 
 
 @dataclass(frozen=True, slots=True)

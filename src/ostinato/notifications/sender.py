@@ -30,15 +30,14 @@ from ostinato.notifications.text import Message, compose
 from ostinato.stores.base import Parcel, Settled, Store, Told
 from ostinato.timing import parse_timing
 
-__all__ = ["MOST_TRIES", "Notifier", "backoff"]
+__all__ = ["Notifier", "backoff"]
 
 log = get_logger("ostinato.notifications")
 
 T = TypeVar("T")
 
-MOST_TRIES = 20
 LONGEST_TRIED: Micros = 24 * 3_600 * SECOND
-"""What could not be sent for so long is not news any more."""
+"""What could not be sent for so long since its first try is not news any more."""
 _MOST_JOINED = 1_000
 """So many deliveries become one message at most."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 5.0, 300.0
@@ -73,9 +72,9 @@ class Notifier:
         """By channel."""
         self.signal = Signal()
         self.interests = NO_INTERESTS
+        """What rules want and who has an open incident, as of the last look: the recorder asks it."""
         self._is_unsure = False
         """Whether this node may have deliveries that it does not send."""
-        """What rules want and who has an open incident, as of the last look: the recorder asks it."""
         self._meanwhile: list[IncidentChange] = []
         """What changed while it looked."""
 
@@ -219,9 +218,8 @@ class Notifier:
     def _retry_at(self, parcel: Parcel, failure: SendError) -> Micros | None:
         """When a failed parcel is tried again; None if it is not."""
         first, now = parcel.deliveries[0], self._clock.now()
-        if first.kind is NoticeKind.TEST or first.attempts + 1 >= MOST_TRIES:
-            return None
-        if now - to_micros(first.ready_at) >= LONGEST_TRIED:
+        tried_at = now if first.tried_at is None else to_micros(first.tried_at)
+        if first.kind is NoticeKind.TEST or now - tried_at >= LONGEST_TRIED:
             return None
         failures = 0 if parcel.channel is None else parcel.channel.failures
         pause = backoff(failures, random.random())

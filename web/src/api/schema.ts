@@ -1560,6 +1560,8 @@ export interface components {
              */
             state: "dropped" | "failed" | "pending" | "sending" | "sent";
             subject: string;
+            /** @description When it was tried for the first time. */
+            tried_at: string | null;
         };
         /**
          * DeliveryAnswer
@@ -1598,6 +1600,8 @@ export interface components {
              */
             state: "dropped" | "failed" | "pending" | "sending" | "sent";
             subject: string;
+            /** @description When it was tried for the first time. */
+            tried_at: string | null;
             /** @description An IANA name: the zone of its schedule, or of the server's settings. */
             zone: string;
         };

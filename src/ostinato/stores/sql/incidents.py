@@ -13,6 +13,7 @@ from ostinato.models.ids import IncidentId, RunId
 from ostinato.models.incident import EACH_RUN, Incident, IncidentChange, IncidentFilter, IncidentState, Interests
 from ostinato.models.notification import known_kind, known_kinds
 from ostinato.stores.sql.connection import Connection, given, where
+from ostinato.stores.sql.deliveries import ALONE, PENDING_CHANNELS
 
 __all__ = [
     "AGAIN",
@@ -67,17 +68,22 @@ WHERE i.id = :id AND coalesce(s.name, r.task, r.kind) = i.subject
 ORDER BY r.trigger = 'manual', r.id DESC LIMIT :limit
 """
 # Behind what is being sent just now, the rest of a channel waits; what a node that is gone was sending does not.
-_INTERESTS = """
-SELECT (SELECT min(at) FROM (
-            SELECT min(CASE WHEN d.kind <> 'test' AND d.ready_at < coalesce(c.retry_at, 0) THEN c.retry_at
-                            ELSE d.ready_at END) AS at
-            FROM deliveries d LEFT JOIN channels c ON c.name = d.channel
-            WHERE d.state = 'pending'
-              AND d.channel NOT IN (SELECT s.channel FROM deliveries s WHERE s.state = 'sending')
-            UNION ALL
-            SELECT min(d.ready_at) FROM deliveries d
-            WHERE d.state = 'sending' AND NOT EXISTS (SELECT 1 FROM nodes WHERE id = d.node AND lost_at IS NULL)
-            UNION ALL SELECT min(digest_at) FROM rules WHERE digest_at IS NOT NULL) next)
+_INTERESTS = f"""
+{PENDING_CHANNELS}
+SELECT min(at) FROM (
+    SELECT CASE WHEN ready_at < retry_at THEN retry_at ELSE ready_at END AS at FROM (
+        SELECT coalesce(c.retry_at, 0) AS retry_at,
+               (SELECT min(ready_at) FROM deliveries WHERE channel = o.channel AND state = 'pending') AS ready_at
+        FROM owed o LEFT JOIN channels c ON c.name = o.channel
+        WHERE o.channel NOT IN (SELECT channel FROM deliveries WHERE state = 'sending')) others
+    UNION ALL
+    SELECT min(d.ready_at + 0) FROM owed o JOIN deliveries d ON d.channel = o.channel
+    WHERE d.state = 'pending' AND d.{ALONE} AND d.kind = 'test'
+      AND o.channel NOT IN (SELECT channel FROM deliveries WHERE state = 'sending')
+    UNION ALL
+    SELECT min(d.ready_at) FROM deliveries d
+    WHERE d.state = 'sending' AND NOT EXISTS (SELECT 1 FROM nodes WHERE id = d.node AND lost_at IS NULL)
+    UNION ALL SELECT min(digest_at) FROM rules WHERE digest_at IS NOT NULL) next
 """
 
 
