@@ -44,7 +44,7 @@ __all__ = [
 ]
 
 COOL_DOWN: Micros = 15 * 60 * SECOND
-"""How long a channel hears nothing more of an incident that closes and opens again."""
+"""How long a channel hears nothing more of trouble that ends and comes back."""
 
 
 class NoticeKind(StrEnum):

@@ -1456,7 +1456,7 @@ export interface components {
          * @description A named way to reach people, and how it fares.
          */
         ChannelStatus: {
-            /** @description How long it hears nothing more of an incident that closes and opens again. */
+            /** @description How long it hears nothing more of trouble that ends and comes back. */
             cool_down: string;
             /** Format: date-time */
             created_at: string;
@@ -2276,7 +2276,7 @@ export interface components {
         NewChannel: {
             /**
              * Cool Down
-             * @description How long it hears nothing more of an incident that closes and opens again, such as 15m.
+             * @description How long it hears nothing more of trouble that ends and comes back, such as 15m.
              */
             cool_down?: string | null;
             /**
