@@ -190,7 +190,7 @@ class DeliveryState(StrEnum):
     FAILED = "failed"
     """Tried as often as it is worth."""
     DROPPED = "dropped"
-    """Not sent, for there was nothing to tell any more."""
+    """Not sent: there was nothing to tell any more, or nobody who may be told."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from ostinato.models.ids import NodeId
 from ostinato.models.incident import NO_INTERESTS, IncidentChange
 from ostinato.models.notification import NoticeKind, Rule
 from ostinato.models.quiet import held_until
-from ostinato.notifications.base import SendError
+from ostinato.notifications.base import NotAllowed, SendError
 from ostinato.notifications.channels import Channels
 from ostinato.notifications.facts import gather
 from ostinato.notifications.text import Message, compose
@@ -183,6 +183,8 @@ class Notifier:
         failpoints.reach("notifications.sent")
         if failure is None:
             await self._settle(node, self._settled(parcel))
+        elif isinstance(failure, NotAllowed):
+            await self._settle(node, self._settled(parcel, str(failure), dropped=True))
         else:
             await self._settle(node, self._settled(parcel, str(failure), self._retry_at(parcel, failure)))
         failpoints.reach("notifications.recorded")
