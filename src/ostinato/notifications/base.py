@@ -7,7 +7,7 @@ from typing import Protocol
 from ostinato.errors import OstinatoError
 from ostinato.notifications.text import Message
 
-__all__ = ["ChannelSender", "NotAllowed", "SendError"]
+__all__ = ["ChannelSender", "SendError", "Suppressed"]
 
 
 class SendError(OstinatoError):
@@ -19,7 +19,7 @@ class SendError(OstinatoError):
         """After how many seconds its server wants to be asked again, if it says so."""
 
 
-class NotAllowed(SendError):
+class Suppressed(SendError):
     """It must not be sent there, now or later: it is dropped."""
 
 

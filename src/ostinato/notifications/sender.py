@@ -23,7 +23,7 @@ from ostinato.models.ids import NodeId
 from ostinato.models.incident import NO_INTERESTS, IncidentChange
 from ostinato.models.notification import NoticeKind, Rule
 from ostinato.models.quiet import held_until
-from ostinato.notifications.base import NotAllowed, SendError
+from ostinato.notifications.base import SendError, Suppressed
 from ostinato.notifications.channels import Channels
 from ostinato.notifications.facts import gather
 from ostinato.notifications.text import Message, compose
@@ -183,7 +183,7 @@ class Notifier:
         failpoints.reach("notifications.sent")
         if failure is None:
             await self._settle(node, self._settled(parcel))
-        elif isinstance(failure, NotAllowed):
+        elif isinstance(failure, Suppressed):
             await self._settle(node, self._settled(parcel, str(failure), dropped=True))
         else:
             await self._settle(node, self._settled(parcel, str(failure), self._retry_at(parcel, failure)))

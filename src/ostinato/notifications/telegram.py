@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from ostinato.models.incident import FAILINGS
 from ostinato.models.notification import NoticeKind
 from ostinato.models.telegram import Button, TelegramSettings
-from ostinato.notifications.base import NotAllowed, SendError
+from ostinato.notifications.base import SendError, Suppressed
 from ostinato.notifications.telegram_api import TelegramClient, TelegramError, parts_of
 from ostinato.notifications.text import Message
 
@@ -65,7 +65,7 @@ class TelegramSender:
         """Of a node without a bot nobody made a list: it says that it has none, and others send."""
         chat = _chat_in(url)
         if self._settings.token is not None and chat not in self._settings.chats:
-            raise NotAllowed("its chat is not on the list of [telegram] chats")
+            raise Suppressed("its chat is not on the list of [telegram] chats")
         return chat
 
     def _remember(self, chat: int, key: str, sent: int) -> None:
