@@ -31,6 +31,8 @@ async def _settled(container: Container, error: str) -> None:
 
 
 def fail(web: Web, times: int = 1) -> None:
+    """What is told of it is left to a node, which never sends it."""
+    web.beat()
     for _ in range(times):
         assert web.run(_executed(web.container, "exit 7")).state == "failed"
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ostinato import Ostinato
+from ostinato import Ostinato, Shell
 from ostinato.clock import SECOND, to_micros
 from ostinato.engine.node import Engine
 from ostinato.errors import StoreUnavailable
@@ -335,6 +335,53 @@ def test_a_stop_waits_a_moment_and_leaves_what_hangs_to_others(
     drain(other)
     (sent,) = deliveries(other)
     assert (sent.state, sent.key) == (DeliveryState.SENT, owed.key)
+
+
+def test_the_last_failure_before_a_stop_is_told(app: Ostinato, server: Server, gate: Gate) -> None:
+    @app.task("nightly", retry=0, notify=["phone"])
+    def nightly() -> None:
+        gate.wait()
+        raise ValueError("no space left")
+
+    hook(app, server)
+    app.start()
+    nightly.enqueue()
+    gate.entered()
+    stopping = threading.Thread(target=app.stop)
+    stopping.start()
+    gate.open()
+    stopping.join(PATIENCE)
+    assert [said(one)["title"] for one in server.received] == ["✗ nightly failed"]
+    assert states(app) == ["sent"]
+
+
+def test_work_that_is_executed_here_is_told_before_it_is_answered(app: Ostinato, server: Server) -> None:
+    hook(app, server)
+    hook(app, server, name="mail")
+    owe(app, "mail")
+    assert app.execute(Shell("exit 3"), notify=["phone"]).state == "failed"
+    assert [said(one)["title"] for one in server.received if one.path == "/phone"] == ["✗ shell failed"]
+
+
+def test_beside_a_node_that_sends_it_is_left_to_that(make_app: MakeApp, server: Server, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'x.db'}"
+    node, executing = make_app(url, notify_allow=("private",)), make_app(url)
+    hook(node, server)
+    node.start()
+    executing.execute(Shell("exit 3"), notify=["phone"])
+    eventually(lambda: states(node) == ["sent"])
+    assert [one.attempts for one in deliveries(node)] == [1], "who executed it is not allowed to call it"
+
+
+def test_a_server_that_hangs_holds_up_no_end_of_what_is_executed(
+    make_app: MakeApp, server: Server, tuning: Tuning
+) -> None:
+    app = make_app("sqlite://:memory:", notify_allow=("private",), tuning=replace(tuning, send_stop_seconds=0.01))
+    hook(app, server, lambda visit: visit.wait_until_gone())
+    assert app.execute(Shell("exit 3"), notify=["phone"]).state == "failed"
+    server.on("/phone", answer())
+    drain(app)
+    assert states(app) == ["sent"]
 
 
 def test_what_is_sent_for_a_removed_channel_is_dropped(memory_app: Ostinato, server: Server) -> None:

@@ -288,6 +288,11 @@ class Engine:
         self.dispatcher.is_open = False
         return True
 
+    @property
+    def sends(self) -> bool:
+        """Whether what is owed to channels is sent from here, without being asked."""
+        return self.is_started and not self.is_draining
+
     def learn(self) -> None:
         """Tasks were registered since the start."""
         self.dispatcher.know(self.runner.served)

@@ -27,10 +27,10 @@ from ostinato.notifications.base import SendError, Suppressed
 from ostinato.notifications.channels import Channels
 from ostinato.notifications.facts import gather
 from ostinato.notifications.text import Message, compose
-from ostinato.stores.base import Parcel, Settled, Store, Told
+from ostinato.stores.base import NodeStore, Parcel, Settled, Store, Told
 from ostinato.timing import parse_timing
 
-__all__ = ["Notifier", "backoff"]
+__all__ = ["Notifier", "backoff", "has_sender"]
 
 log = get_logger("ostinato.notifications")
 
@@ -75,6 +75,8 @@ class Notifier:
         """What rules want and who has an open incident, as of the last look: the recorder asks it."""
         self._is_unsure = False
         """Whether this node may have deliveries that it does not send."""
+        self._owes = False
+        """Whether something was recorded here that may still have to be sent."""
         self._meanwhile: list[IncidentChange] = []
         """What changed while it looked."""
 
@@ -101,6 +103,7 @@ class Notifier:
 
     def told(self, told: Told) -> None:
         """What was recorded here opened or closed incidents, or is to be sent."""
+        self._owes |= told.owed
         self._meanwhile += told.incidents
         self.interests = self.interests.after(told.incidents)
         self.signal.set()
@@ -113,9 +116,15 @@ class Notifier:
 
     async def look(self, only: str | None = None) -> int:
         """One look: make the summaries that are due, and begin to send what is ready; answers how many messages."""
-        await self.learn()
+        owes, self._owes = self._owes, False
+        try:
+            await self.learn()
+        except BaseException:
+            self._owes |= owes
+            raise
         now = self._clock.now()
         is_due = self.interests.next_at is not None and self.interests.next_at <= now
+        self._owes |= owes and is_due
         if not (is_due or self._is_unsure) or not self._may_claim():
             return 0
         for rule in await self._store.notifications.list_rules():
@@ -135,11 +144,20 @@ class Notifier:
         return len(parcels)
 
     async def close(self, seconds: float) -> None:
-        """Wait a moment for what is being sent, and leave the rest: others send it again."""
-        if self._sending:
-            _, late = await asyncio.wait([*self._sending.values()], timeout=seconds)
-            for task in late:
-                task.cancel()
+        """Send for a moment what was recorded here to the last, and wait for what is being sent; others send the rest,
+        and what was broken off again."""
+        try:
+            async with asyncio.timeout(seconds):
+                if self._owes and seconds:
+                    await self.send_due()
+                elif self._sending:
+                    await asyncio.wait([*self._sending.values()])
+        except TimeoutError:
+            pass
+        except StoreError as error:
+            log.warning("what is owed to channels is left to others: %s", one_line(error))
+        for task in [*self._sending.values()]:
+            task.cancel()
 
     @property
     def next_at(self) -> Micros | None:
@@ -250,6 +268,11 @@ class Notifier:
             except trouble as error:
                 log.warning("message #%s waits for the database: %s", key, one_line(error))
                 await asyncio.sleep(self._settings.tuning.write_again_seconds)
+
+
+async def has_sender(nodes: NodeStore, now: Micros) -> bool:
+    """Whether a node lives: each of them sends what is owed to channels."""
+    return any(node.state == "alive" for node in await nodes.list_nodes(now))
 
 
 def backoff(failures: int, spread: float) -> timedelta:
