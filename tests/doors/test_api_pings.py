@@ -10,6 +10,7 @@ import pytest
 from ostinato.api import ping_throttle
 from ostinato.api.login_throttle import PER_ADDRESS
 from ostinato.api.routes.pings import KEPT_OUTPUT
+from ostinato.models.check_in import KeyPurpose
 from tests.doors.web import Client, Web
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -110,11 +111,41 @@ def test_a_badge_key_pings_nothing_and_a_ping_key_shows_nothing(web: Web, admin:
     assert runs(admin) == []
 
 
-def test_whoever_guesses_has_few_tries_and_keys_go_on(web: Web, admin: Client, path: str) -> None:
+def test_whoever_guesses_has_few_tries_and_machines_that_are_known_go_on(web: Web, admin: Client, path: str) -> None:
     stranger = web.anybody("192.0.2.9")
+    assert stranger.get(path).status_code == 200
     answers = [stranger.get(f"/ping/guess{number}").status_code for number in range(PER_ADDRESS + 1)]
     assert answers == [404] * PER_ADDRESS + [429]
     assert stranger.get(path).status_code == 200
+    add(admin, "other")
+    other = ping_path(admin, "other")
+    assert stranger.get(other).status_code == 429, "nobody knows whether it is one more guess"
+    assert web.anybody("192.0.2.10").get(other).status_code == 200
+
+
+@pytest.mark.parametrize("place", ["/ping/{}", "/ping/{}/start", "/badge/{}.svg"])
+def test_guesses_of_who_has_to_wait_cost_no_read(web: Web, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
+    keys = [f"{number:024}" for number in range(PER_ADDRESS + 20)]
+    stranger = web.anybody("192.0.2.9")
+    looked_up: list[str] = []
+    store = web.container.store.check_ins
+
+    async def schedule_of_key(hash: str, purpose: KeyPurpose) -> str | None:
+        looked_up.append(hash)
+        return None
+
+    monkeypatch.setattr(store, "schedule_of_key", schedule_of_key)
+    answers = [stranger.get(place.format(key)).status_code for key in keys]
+    assert answers == [404] * PER_ADDRESS + [429] * 20
+    assert len(looked_up) == PER_ADDRESS
+
+
+def test_a_key_that_was_replaced_is_a_guess_like_any_other(web: Web, admin: Client, path: str) -> None:
+    stranger = web.anybody("192.0.2.9")
+    assert stranger.get(path).status_code == 200
+    ping_path(admin, new=True)
+    answers = [stranger.get(path).status_code for _ in range(PER_ADDRESS + 1)]
+    assert answers == [404] * PER_ADDRESS + [429]
 
 
 def test_a_machine_that_checks_in_all_the_time_is_asked_to_wait(
