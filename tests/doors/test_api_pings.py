@@ -238,3 +238,15 @@ def test_a_schedule_says_until_when_it_is_fresh(web: Web, admin: Client) -> None
     assert (schedule["late"], schedule["fresh_until"] is not None, schedule["policy"]["fresh"]) == (False, True, "1d2h")
     why = admin.get("/api/schedules/backup/why").json()
     assert any(fact.startswith("fresh until ") for fact in why["facts"])
+
+
+def test_a_badge_of_what_succeeded_with_errors_has_a_look_of_its_own(web: Web, admin: Client, path: str) -> None:
+    shown = badge_path(admin)
+    looks: dict[str, str] = {}
+    for change in ("cause = NULL", "cause = 'errors'", "state = 'failed', cause = 'exit_status'"):
+        web.anybody().get(path)
+        web.sql(f"UPDATE runs SET {change} WHERE id = (SELECT max(id) FROM runs)")
+        picture = ElementTree.fromstring(web.anybody().get(shown).text)
+        looks[picture.attrib["aria-label"]] = picture.findall(f"{SVG}rect")[1].attrib["fill"]
+    assert list(looks) == ["backup: ok", "backup: with errors", "backup: failing"]
+    assert len(set(looks.values())) == 3

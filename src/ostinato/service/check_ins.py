@@ -24,6 +24,8 @@ class BadgeState(StrEnum):
     """How a schedule is, in a word."""
 
     OK = "ok"
+    ERRORS = "with errors"
+    """Its last run succeeded, and counted errors."""
     FAILING = "failing"
     LATE = "late"
     BROKEN = "broken"
@@ -85,4 +87,6 @@ class CheckInService:
             return BadgeState.NEW
         if last[0].cause is Cause.LATE:
             return BadgeState.LATE
-        return BadgeState.OK if last[0].state is RunState.SUCCEEDED and last[0].cause is None else BadgeState.FAILING
+        if last[0].state is not RunState.SUCCEEDED:
+            return BadgeState.FAILING
+        return BadgeState.ERRORS if last[0].cause is Cause.ERRORS else BadgeState.OK
