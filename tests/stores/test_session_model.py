@@ -158,9 +158,9 @@ class Sessions(RuleBasedStateMachine):
         elif is_full is False:
             self.post.unthrottle([entry.letter.session])
         id, node = self.ids[entry.number], NodeId(self.node_name)
-        run = self.do(self.store.runs.start_bound(id, node, self.now, is_full=is_full))
-        assert (run is not None) == entry.has_turn
-        if run is not None:
+        runs = self.do(self.store.runs.start_bound(id, node, self.now, is_full=is_full)).runs
+        assert bool(runs) == entry.has_turn
+        for run in runs:
             self._start(run)
 
     @precondition(lambda self: self._known())

@@ -127,6 +127,11 @@ UPDATE deliveries SET state = :state, attempts = attempts + :tried, sent_at = :s
                       tried_at = CASE WHEN :tried = 1 THEN coalesce(tried_at, :at) ELSE tried_at END
 WHERE id = ANY (:ids::bigint[]) AND state = 'sending' AND node = :node RETURNING id
 """
+# Whoever looks at an incident sees what was told of it.
+_TOUCH = """
+UPDATE incidents SET changed_at = :at
+WHERE id IN (SELECT incident_id FROM deliveries WHERE id = ANY (:ids::bigint[]) AND incident_id IS NOT NULL)
+"""
 _CHANNEL_SENT = "UPDATE channels SET retry_at = 0, failures = 0, error = NULL, sent_at = :at WHERE name = :channel"
 _CHANNEL_FAILED = """
 UPDATE channels SET retry_at = coalesce(:retry_at::bigint, retry_at), failures = failures + 1, error = :error
@@ -237,6 +242,7 @@ async def settle_delivery(db: Connection, node: NodeId, settled: Settled) -> boo
     }
     if not await db.fetch(_SETTLE, values):
         return False
+    await db.run(_TOUCH, {"ids": settled.deliveries, "at": settled.at})
     told = {"channel": settled.channel, "at": settled.at, "error": settled.error, "retry_at": settled.retry_at}
     if state is DeliveryState.SENT:
         await db.run(_CHANNEL_SENT, told)

@@ -11,6 +11,7 @@ from typing import Any
 from ostinato.clock import Micros, from_micros
 from ostinato.models.ids import IncidentId, RunId
 from ostinato.models.incident import EACH_RUN, Incident, IncidentChange, IncidentFilter, IncidentState, Interests
+from ostinato.models.live import ChangedIncident
 from ostinato.models.notification import known_kind, known_kinds
 from ostinato.stores.sql.connection import Connection, given, where
 from ostinato.stores.sql.deliveries import ALONE, PENDING_CHANNELS
@@ -19,6 +20,7 @@ __all__ = [
     "AGAIN",
     "CHANGE_COLUMNS",
     "ack_incident",
+    "changed_incidents",
     "close_incidents",
     "drop_repeats",
     "get_incident",
@@ -45,12 +47,15 @@ _BEHIND = {
     False: "i.closed_at IS NOT NULL AND i.id < :before_id",
 }
 _STATES = {IncidentState.OPEN: "i.closed_at IS NULL", IncidentState.CLOSED: "i.closed_at IS NOT NULL"}
+_CHANGED = f"""
+SELECT {_COLUMNS}, i.changed_at FROM incidents i WHERE i.changed_at >= :since ORDER BY i.changed_at, i.id LIMIT :limit
+"""
 _ACK = """
-UPDATE incidents SET acked_at = :now, acked_by = :who, note = coalesce(:note::text, note)
+UPDATE incidents SET acked_at = :now, changed_at = :now, acked_by = :who, note = coalesce(:note::text, note)
 WHERE id = :id AND closed_at IS NULL RETURNING id
 """
 _CLOSE = f"""
-UPDATE incidents SET closed_at = :now, closed_reason = :reason
+UPDATE incidents SET closed_at = :now, changed_at = :now, closed_reason = :reason
 WHERE subject = :subject AND closed_at IS NULL AND (:every::boolean OR cause = ANY (:causes::text[]))
 RETURNING {CHANGE_COLUMNS}
 """
@@ -105,6 +110,12 @@ async def get_incident(db: Connection, id: IncidentId) -> Incident | None:
     """The one of this number."""
     rows = await db.fetch(f"SELECT {_COLUMNS} FROM incidents i WHERE i.id = :id", {"id": id})
     return _load(rows[0]) if rows else None
+
+
+async def changed_incidents(db: Connection, since: Micros, limit: int) -> list[ChangedIncident]:
+    """Those of which something changed since then, in that order."""
+    rows = await db.fetch(_CHANGED, {"since": since, "limit": limit})
+    return [ChangedIncident(_load(row), from_micros(changed_at)) for *row, changed_at in rows]
 
 
 async def ack_incident(db: Connection, id: IncidentId, who: str, note: str | None, now: Micros) -> bool:
