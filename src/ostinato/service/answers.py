@@ -24,7 +24,7 @@ from ostinato.models.lane import Lane as LaneModel
 from ostinato.models.node import Node as NodeModel
 from ostinato.models.notification import Delivery
 from ostinato.models.output import OutputLine
-from ostinato.models.policy import Policy, policy_json
+from ostinato.models.policy import Policy, shown_policy
 from ostinato.models.quarantine import BadRow, Quarantined
 from ostinato.models.run import Run as RunModel
 from ostinato.models.schedule import RecentRun
@@ -273,7 +273,7 @@ def schedule_answer(
 @lru_cache(maxsize=1024)
 def _policy(policy: Policy) -> dict[str, Any]:
     """Most schedules of a list share a policy. Nobody may change it."""
-    return policy_json(policy)
+    return shown_policy(policy)
 
 
 class SchedulePage(Page[Schedule]):
