@@ -13,6 +13,7 @@ from ostinato.models.notification import Delivery, DeliveryFilter
 from ostinato.models.policy import check_choice
 from ostinato.models.work import Unreadable
 from ostinato.service.audit import audited
+from ostinato.service.delivery_waits import DeliveryWaits
 from ostinato.service.pages import Page, check_limit, cursor_text, read_cursor
 from ostinato.service.projects import ProjectService
 from ostinato.service.runs import RunService
@@ -55,6 +56,7 @@ class IncidentService:
         self._clock = clock
         self._projects = projects
         self._runs = runs
+        self._waits = DeliveryWaits(store, clock)
 
     async def list(
         self,
@@ -112,7 +114,7 @@ class IncidentService:
         told = DeliveryFilter(incident=incident.id, limit=_TOLD)
         return IncidentDetail(
             incident,
-            await self._store.notifications.list_deliveries(told),
+            await self._waits.of(await self._store.notifications.list_deliveries(told)),
             await self._store.notifications.incident_runs(incident.id, MOST_RERUN),
         )
 

@@ -108,6 +108,10 @@ class NotificationStore(Protocol):
 
     async def list_deliveries(self, wanted: DeliveryFilter) -> list[Delivery]: ...
 
+    async def recent_messages(self, channel: str, since: Micros) -> list[Micros]:
+        """When each message was sent to a channel since then; those that count towards no limit are left out."""
+        ...
+
     async def add_delivery(
         self, channel: str, kind: str, subject: str, data: Mapping[str, Any], now: Micros
     ) -> Delivery:

@@ -1476,6 +1476,10 @@ export interface components {
             sent_at: string | null;
             /** @description Its scheme, and its host where that is no secret; a reference (env:NAME, file:PATH) as it is. */
             url: string;
+            /** @description How many notices are to be sent there. */
+            waiting: number;
+            /** @description Why the first of them is not sent yet, and until when. */
+            waits: components["schemas"]["Wait"] | null;
             zone: string;
         };
         /**
@@ -1560,6 +1564,8 @@ export interface components {
              */
             state: "dropped" | "failed" | "pending" | "sending" | "sent";
             subject: string;
+            /** @description Why it is not sent yet, and until when; null if it is about to be, or is through. */
+            waits: components["schemas"]["Wait"] | null;
         };
         /**
          * DeliveryAnswer
@@ -1598,6 +1604,8 @@ export interface components {
              */
             state: "dropped" | "failed" | "pending" | "sending" | "sent";
             subject: string;
+            /** @description Why it is not sent yet, and until when; null if it is about to be, or is through. */
+            waits: components["schemas"]["Wait"] | null;
             /** @description An IANA name: the zone of its schedule, or of the server's settings. */
             zone: string;
         };
@@ -3541,6 +3549,21 @@ export interface components {
             kind: "unreadable";
             reason: string;
             text: string;
+        };
+        /**
+         * Wait
+         * @description Why a delivery is not sent yet, and until when.
+         */
+        Wait: {
+            /**
+             * @description Why a delivery is not sent yet.
+             * @enum {string}
+             */
+            reason: "busy" | "cool_down" | "digest" | "failure" | "limit" | "no_node" | "quiet_hours";
+            /** @description The reason for people. */
+            text: string;
+            /** @description null: nobody knows. */
+            until: string | null;
         };
         /**
          * Why

@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from ostinato.clock import Micros, from_micros
+from ostinato.models.delivery_wait import AGAIN
 from ostinato.models.ids import IncidentId, RunId
 from ostinato.models.incident import EACH_RUN, Incident, IncidentChange, IncidentFilter, IncidentState, Interests
 from ostinato.models.notification import known_kind, known_kinds
 from ostinato.stores.sql.connection import Connection, given, where
 
 __all__ = [
-    "AGAIN",
     "CHANGE_COLUMNS",
     "ack_incident",
     "close_incidents",
@@ -31,8 +31,6 @@ _COLUMNS = """
 i.id, i.subject, i.cause, i.kind, i.opened_at, i.last_at, i.closed_at, i.count, i.reopened, i.reason, i.first_run,
 i.last_run, i.schedule, i.project, i.closed_reason, i.acked_at, i.acked_by, i.note
 """
-AGAIN = "again"
-"""Marks a delivery that waits for the end of a cool-down: if its incident closes before, nobody is told."""
 CHANGE_COLUMNS = "id, subject, cause, kind, reason, count, schedule, last_run"
 """What of a row is an IncidentChange."""
 _CONDITIONS = {
