@@ -151,7 +151,8 @@ def succeeded(work: Work, result: object, **more: Any) -> list[str]:
 def test_a_success_of_a_command_tells_what_it_printed() -> None:
     printed = ["Last output:", "  3 files", "  done"]
     assert succeeded(Shell("restic backup /srv"), {"exit_code": 0}) == printed
-    for nothing in (None, {}, [], "", True):
+    nothings: list[object] = [None, {}, [], "", True]
+    for nothing in nothings:
         assert succeeded(Function("clean"), nothing) == printed
     assert succeeded(Agent("sum up"), {"text": "All is well.", "turns": 3}) == ["Result: All is well."]
     assert succeeded(Function("clean"), {"removed": 3}) == ['Result: {"removed": 3}']

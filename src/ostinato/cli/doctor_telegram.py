@@ -6,11 +6,9 @@ import os
 import shutil
 from collections.abc import Collection, Iterator
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ostinato.cli.finding import Finding
-from ostinato.errors import InvalidInput
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,12 +63,12 @@ def _without_token(settings: TelegramSettings) -> Iterator[Finding]:
 
 
 def _token(token: str) -> Iterator[Finding]:
-    from ostinato.execution.secrets import resolve_all
-
-    try:
-        resolve_all({"telegram.token": token}, os.environ, Path.cwd())
-    except (InvalidInput, OSError) as error:
-        yield _warning(f"the token cannot be read here: {error}", "correct token in [telegram]")
+    """Its reference is followed here; a node may have another environment."""
+    kind, _, place = token.partition(":")
+    is_there = bool(os.environ.get(place)) if kind == "env" else os.access(os.path.expanduser(place), os.R_OK)
+    if not is_there:
+        what = f"the variable {place} is not set" if kind == "env" else f"the file {place} cannot be read"
+        yield _warning(f"the token is {token}, and {what} here", "set it where the engine runs, or correct [telegram]")
 
 
 def _agent(settings: Settings) -> Iterator[Finding]:

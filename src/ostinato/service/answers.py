@@ -18,6 +18,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from ostinato.models import work
 from ostinato.models.access import AuditEntry, Role, Token
 from ostinato.models.incident import Incident as IncidentModel
+from ostinato.models.incident import RepeatedRun
 from ostinato.models.installed_kinds import added_kinds
 from ostinato.models.kind_parts import of_each_kind
 from ostinato.models.lane import Lane as LaneModel
@@ -359,11 +360,13 @@ class IncidentDetail(Answer):
     """The newest first."""
     runs: Sequence[int]
     """Those that would be run again, the newest first."""
+    reruns: Sequence[RepeatedRun]
+    """What was run again of them, and what became of it, the newest first."""
 
 
 def incident_answer(detail: IncidentDetailModel) -> IncidentDetail:
     """An incident with all that is known of it."""
-    return IncidentDetail.of(detail.incident, deliveries=detail.deliveries, runs=detail.runs)
+    return IncidentDetail.of(detail.incident, deliveries=detail.deliveries, runs=detail.runs, reruns=detail.reruns)
 
 
 class IncidentPage(Page[IncidentModel]):

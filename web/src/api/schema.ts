@@ -1876,6 +1876,8 @@ export interface components {
             reason: string | null;
             /** @description How often it came back soon after it had recovered. */
             reopened: number;
+            /** @description What was run again of them, and what became of it, the newest first. */
+            reruns: components["schemas"]["RepeatedRun"][];
             /** @description Those that would be run again, the newest first. */
             runs: number[];
             schedule: string | null;
@@ -3148,6 +3150,21 @@ export interface components {
         Removed: {
             /** @description The runs whose work goes on; their rows are removed. */
             still_running: number[];
+        };
+        /**
+         * RepeatedRun
+         * @description A run that somebody started again by hand, and what became of it.
+         */
+        RepeatedRun: {
+            /** @description The run that it repeats. */
+            of: number;
+            reason: string | null;
+            run: number;
+            /**
+             * @description What has become of a run.
+             * @enum {string}
+             */
+            state: "cancelled" | "expired" | "failed" | "missed" | "queued" | "running" | "skipped" | "succeeded" | "superseded";
         };
         /**
          * Rerun

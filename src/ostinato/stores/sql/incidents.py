@@ -11,8 +11,17 @@ from typing import Any
 from ostinato.clock import Micros, from_micros
 from ostinato.models.delivery_wait import AGAIN
 from ostinato.models.ids import IncidentId, RunId
-from ostinato.models.incident import EACH_RUN, Incident, IncidentChange, IncidentFilter, IncidentState, Interests
+from ostinato.models.incident import (
+    EACH_RUN,
+    Incident,
+    IncidentChange,
+    IncidentFilter,
+    IncidentState,
+    Interests,
+    RepeatedRun,
+)
 from ostinato.models.notification import known_kind, known_kinds
+from ostinato.stores.rows import known_state
 from ostinato.stores.sql.connection import Connection, given, where
 
 __all__ = [
@@ -25,6 +34,7 @@ __all__ = [
     "interests",
     "list_incidents",
     "load_change",
+    "repeated_runs",
 ]
 
 _COLUMNS = """
@@ -64,6 +74,7 @@ WHERE i.id = :id AND coalesce(s.name, r.task, r.kind) = i.subject
   AND (r.cause = i.cause OR i.cause IN ('broken', 'late')) AND (r.state IN ('failed', 'expired') OR r.cause = 'errors')
 ORDER BY r.trigger = 'manual', r.id DESC LIMIT :limit
 """
+_REPEATED = "SELECT retry_of, id, state, reason FROM runs WHERE retry_of = ANY (:ids::bigint[]) ORDER BY id DESC"
 # Behind what is being sent just now, the rest of a channel waits; what a node that is gone was sending does not.
 _INTERESTS = """
 SELECT (SELECT min(at) FROM (
@@ -129,6 +140,12 @@ async def incident_runs(db: Connection, id: IncidentId, limit: int) -> list[RunI
     rows = await db.fetch(_RUNS, {"id": id, "limit": limit})
     # What a person ran again stands for a run that is here already.
     return [RunId(run) for run, is_manual in rows if bool(is_manual) is bool(rows[0][1])]
+
+
+async def repeated_runs(db: Connection, ids: Sequence[RunId]) -> list[RepeatedRun]:
+    """Those that were started again by hand, the newest first."""
+    rows = await db.fetch(_REPEATED, {"ids": ids})
+    return [RepeatedRun(RunId(of), RunId(run), known_state(state), reason) for of, run, state, reason in rows]
 
 
 _WANTED = "SELECT DISTINCT kinds, project FROM rules"
