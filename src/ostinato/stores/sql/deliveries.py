@@ -37,6 +37,7 @@ __all__ = [
     "next_deliveries",
     "postpone_deliveries",
     "ready_channels",
+    "recent_messages",
     "settle_delivery",
 ]
 
@@ -115,6 +116,10 @@ _SENT = """
 SELECT count(DISTINCT message) FROM deliveries
 WHERE channel = :channel AND state = 'sent' AND sent_at > :since AND kind <> ALL (:unjoined::text[])
 """
+_RECENT = """
+SELECT max(sent_at) FROM deliveries
+WHERE channel = :channel AND state = 'sent' AND sent_at > :since AND kind <> ALL (:unjoined::text[]) GROUP BY message
+"""
 # What was tried together goes together again, however many there are: the key stands for all of them.
 _TAKE = """
 UPDATE deliveries SET state = 'sending', node = :node, message = :message
@@ -150,6 +155,12 @@ async def list_deliveries(db: Connection, wanted: DeliveryFilter) -> list[Delive
     clauses, values = given(wanted, _CONDITIONS)
     query = f"SELECT {COLUMNS} FROM deliveries d {where(clauses)} ORDER BY d.id DESC LIMIT {int(wanted.limit)}"
     return [load_delivery(row) for row in await db.fetch(query, values)]
+
+
+async def recent_messages(db: Connection, channel: str, since: Micros) -> list[Micros]:
+    """When each message was sent that counts towards the limit of its channel."""
+    values = {"channel": channel, "since": since, "unjoined": [*UNJOINED]}
+    return [at for (at,) in await db.fetch(_RECENT, values)]
 
 
 async def add_delivery(

@@ -9,15 +9,24 @@ from collections.abc import Sequence
 from typing import Any
 
 from ostinato.clock import Micros, from_micros
+from ostinato.models.delivery_wait import AGAIN
 from ostinato.models.ids import IncidentId, RunId
-from ostinato.models.incident import EACH_RUN, Incident, IncidentChange, IncidentFilter, IncidentState, Interests
+from ostinato.models.incident import (
+    EACH_RUN,
+    Incident,
+    IncidentChange,
+    IncidentFilter,
+    IncidentState,
+    Interests,
+    RepeatedRun,
+)
 from ostinato.models.live import ChangedIncident
 from ostinato.models.notification import known_kind, known_kinds
+from ostinato.stores.rows import known_state
 from ostinato.stores.sql.connection import Connection, given, where
 from ostinato.stores.sql.deliveries import ALONE, PENDING_CHANNELS
 
 __all__ = [
-    "AGAIN",
     "CHANGE_COLUMNS",
     "ack_incident",
     "changed_incidents",
@@ -28,14 +37,13 @@ __all__ = [
     "interests",
     "list_incidents",
     "load_change",
+    "repeated_runs",
 ]
 
 _COLUMNS = """
 i.id, i.subject, i.cause, i.kind, i.opened_at, i.last_at, i.closed_at, i.count, i.reopened, i.reason, i.first_run,
 i.last_run, i.schedule, i.project, i.closed_reason, i.acked_at, i.acked_by, i.note
 """
-AGAIN = "again"
-"""Marks a delivery that waits for the end of a cool-down: if its incident closes before, nobody is told."""
 CHANGE_COLUMNS = "id, subject, cause, kind, reason, count, schedule, last_run"
 """What of a row is an IncidentChange."""
 _CONDITIONS = {
@@ -72,6 +80,7 @@ WHERE i.id = :id AND coalesce(s.name, r.task, r.kind) = i.subject
   AND (r.cause = i.cause OR i.cause IN ('broken', 'late')) AND (r.state IN ('failed', 'expired') OR r.cause = 'errors')
 ORDER BY r.trigger = 'manual', r.id DESC LIMIT :limit
 """
+_REPEATED = "SELECT retry_of, id, state, reason FROM runs WHERE retry_of = ANY (:ids::bigint[]) ORDER BY id DESC"
 # Behind what is being sent just now, the rest of a channel waits; what a node that is gone was sending does not.
 _INTERESTS = f"""
 {PENDING_CHANNELS}
@@ -148,6 +157,12 @@ async def incident_runs(db: Connection, id: IncidentId, limit: int) -> list[RunI
     rows = await db.fetch(_RUNS, {"id": id, "limit": limit})
     # What a person ran again stands for a run that is here already.
     return [RunId(run) for run, is_manual in rows if bool(is_manual) is bool(rows[0][1])]
+
+
+async def repeated_runs(db: Connection, ids: Sequence[RunId]) -> list[RepeatedRun]:
+    """Those that were started again by hand, the newest first."""
+    rows = await db.fetch(_REPEATED, {"ids": ids})
+    return [RepeatedRun(RunId(of), RunId(run), known_state(state), reason) for of, run, state, reason in rows]
 
 
 _WANTED = "SELECT DISTINCT kinds, project FROM rules"

@@ -35,9 +35,9 @@ UPDATE runs SET state = 'running', token = 1, attempt = 1, node = :node, started
 # In a user session it waits its turn again.
 _REPEAT = """
 INSERT INTO runs (schedule_id, kind, task, work, policy, lane, priority, state, trigger, due_at, ready_at, project,
-                  session, mode, waiting)
+                  session, mode, waiting, retry_of)
 SELECT schedule_id, kind, task, work, policy, lane, priority, 'queued', 'manual', :now::bigint, :now::bigint, project,
-       t.turn, CASE WHEN t.turn IS NOT NULL THEN 'queue' END, t.turn IS NOT NULL
+       t.turn, CASE WHEN t.turn IS NOT NULL THEN 'queue' END, t.turn IS NOT NULL, id
 FROM runs, (
     SELECT CASE WHEN mode IS NOT NULL THEN session ELSE :turn::text END AS turn FROM runs WHERE id = :id
 ) t

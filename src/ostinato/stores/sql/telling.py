@@ -15,13 +15,14 @@ import msgspec
 
 from ostinato.clock import Micros
 from ostinato.errors import InvalidInput
+from ostinato.models.delivery_wait import AGAIN
 from ostinato.models.ids import IncidentId
 from ostinato.models.incident import FAILINGS, REOPENS_WITHIN, SWITCHED_OFF, IncidentChange, Notice
 from ostinato.models.notification import COOL_DOWN, NoticeKind, parse_subscription
 from ostinato.stores.runs import NOTHING_TOLD, Told
 from ostinato.stores.sql.connection import Connection, Values
 from ostinato.stores.sql.deliveries import new_key
-from ostinato.stores.sql.incidents import AGAIN, CHANGE_COLUMNS, load_change
+from ostinato.stores.sql.incidents import CHANGE_COLUMNS, load_change
 
 __all__ = ["tell"]
 
