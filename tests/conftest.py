@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import os
+import signal
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -35,6 +36,9 @@ _SESSION_PID = pytest.StashKey[int]()
 
 def pytest_configure(config: pytest.Config) -> None:
     """The session has one folder for its server; xdist hands it to the workers."""
+    # A shell lets what it starts in the background ignore Ctrl-C, and every process of the tests would ignore it too.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     given = getattr(config, "workerinput", None)
     if given is None:
         # A developer's own settings must not reach the tests.
