@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID
 
 import pytest
@@ -145,6 +146,18 @@ def test_an_annotation_that_only_a_type_checker_resolves_leaves_plain_json(memor
     assert handle.result() == "dict {'plain': 1}"
     with pytest.raises(InvalidInput, match="the annotation OnlyChecked cannot be resolved"):
         task.enqueue(NOW)
+
+
+def test_an_annotation_that_nothing_converts_leaves_plain_json(memory_app: Ostinato) -> None:
+    def job(value: list[threading.Event]) -> str:
+        return typed_tasks.same(value)
+
+    task = memory_app.task("job")(job)
+    handle = task.enqueue([{"plain": 1}])  # type: ignore[list-item]
+    drain(memory_app)
+    assert handle.result() == "list [{'plain': 1}]"
+    with pytest.raises(InvalidInput, match="values of its annotation, Event, cannot be made of JSON"):
+        task.enqueue([threading.Event()])
 
 
 def test_a_task_that_is_not_known_here_gets_plain_json(memory_app: Ostinato) -> None:
@@ -312,6 +325,29 @@ def test_calls_of_another_task_are_refused(memory_app: Ostinato) -> None:
     handles = one.enqueue_many([one.call(1), one.call(n=2), (3,), {"n": 4}])
     drain(memory_app)
     assert [handle.result() for handle in handles] == [1, 2, 3, 4]
+
+
+def test_annotations_that_leave_parts_open_take_plain_json(memory_app: Ostinato) -> None:
+    def job(
+        a: list[object],
+        b: Mapping[str, object],
+        c: Sequence[int],
+        d: Iterable[str],
+        e: dict,  # type: ignore[type-arg]
+        f: int | float,
+        g: Literal["x", "y"],
+    ) -> str:
+        return json.dumps([a, dict(b), list(c), list(d), e, f, g])
+
+    args: Any = [[1, "x", None], {"k": [1]}, [1], ["s"], {"any": {"thing": 1.5}}, 1.5, "y"]
+    task = memory_app.task("job")(job)
+    handle = task.enqueue(*args)
+    drain(memory_app)
+    assert json.loads(handle.result()) == args
+    with pytest.raises(InvalidInput, match="argument 'a' of task 'job' has a datetime, which is not JSON"):
+        task.enqueue([NOW], *args[1:])
+    with pytest.raises(InvalidInput, match="argument 'g' of task 'job' does not fit Literal"):
+        task.enqueue(*[*args[:-1], "z"])
 
 
 def test_none_is_taken_where_it_is_the_default(memory_app: Ostinato) -> None:

@@ -16,6 +16,7 @@ from pathlib import PurePath
 from typing import Any
 
 import msgspec
+import msgspec.inspect
 
 from ostinato.logs import one_line
 from ostinato.models.work import check_finite
@@ -92,12 +93,26 @@ def unannotated(why: str = "its parameter has no annotation") -> Annotation:
 @functools.lru_cache(maxsize=1024)
 def _annotation_of(kind: Any) -> Annotation:
     try:
-        msgspec.json.Decoder(kind, dec_hook=_decode_other)
+        unknown = _unknown_type(msgspec.inspect.type_info(kind))
     except Exception as error:  # TypeError for what msgspec cannot do; and the hints of a class may raise anything
         if any(hasattr(each, _OF_PYDANTIC) for each in typing.get_args(kind)):  # several models in a union, say
             return Annotation(kind, decode=functools.partial(_validated, _adapter(kind)))
         return unannotated(f"its annotation cannot be used ({error})")
+    if unknown is not None:
+        return unannotated(f"values of its annotation, {unknown}, cannot be made of JSON")
     return Annotation(kind)
+
+
+def _unknown_type(node: Any) -> str | None:
+    """The name of a type in an annotation that nobody here can convert; None if there is none."""
+    if isinstance(node, msgspec.inspect.CustomType):
+        kind = typing.get_origin(node.cls) or node.cls
+        is_known = kind is object or issubclass(kind, PurePath) or hasattr(node.cls, _OF_PYDANTIC)
+        return None if is_known else getattr(kind, "__name__", str(kind))
+    inner = [getattr(node, name, None) for name in ("item_type", "key_type", "value_type", "type")]
+    inner += [*getattr(node, "types", ()), *getattr(node, "item_types", ())]
+    found = (_unknown_type(each) for each in inner if isinstance(each, msgspec.inspect.Type))
+    return next((name for name in found if name is not None), None)
 
 
 def annotation_of(kind: Any) -> Annotation:
@@ -211,6 +226,8 @@ def _encode_other(value: Any) -> Any:
 
 
 def _decode_other(kind: Any, value: Any) -> Any:
+    if kind is object:
+        return value
     if isinstance(kind, type) and issubclass(kind, PurePath):
         if not isinstance(value, str):
             raise ValueError(f"Expected `{kind.__name__}`, got `{type(value).__name__}`")
