@@ -226,7 +226,7 @@ class Ostinato(Resources[Sync]):
         atexit.unregister(self._drain_at_exit)
         is_interrupted = isinstance(sys.exc_info()[1], KeyboardInterrupt)
         try:
-            with interrupts_force(self, at_exit=False) if is_interrupted else contextlib.nullcontext():
+            with interrupts_force(self, self._under_way, at_exit=False) if is_interrupted else contextlib.nullcontext():
                 self._host.leave(drain, Container.close)
         finally:
             leave_sigterm(self)
@@ -235,7 +235,8 @@ class Ostinato(Resources[Sync]):
         """While a stop drains: stop waiting for running work. Being cut off counts as an attempt."""
         self._host.call_soon(_force)
 
-    def under_way(self) -> Sequence[str]:
+    @property
+    def _under_way(self) -> Sequence[str]:
         """The runs that the engine of this process executes just now, in words."""
         container = self._host.container
         return [] if container is None or container.engine is None else container.engine.runner.under_way
@@ -317,7 +318,7 @@ class Ostinato(Resources[Sync]):
         if self._host.container is None:
             return  # a forked child inherits this call, but not the engine
         # The process ends: what cannot be drained is rescued by others.
-        with contextlib.suppress(Exception), interrupts_force(self, at_exit=True):
+        with contextlib.suppress(Exception), interrupts_force(self, self._under_way, at_exit=True):
             self._host.leave(_stop_engine, _leave_open)
 
     def __repr__(self) -> str:
