@@ -152,6 +152,20 @@ async def test_a_long_queue_and_a_long_audit_log_make_no_look_dearer(store: Sqli
     assert dearer(before, steps_of(store, looks)) == {}
 
 
+async def test_many_incidents_open_and_closed_make_no_look_dearer(store: SqliteStore) -> None:
+    await store.runs.insert_runs([new_run()] * 20)
+    looks = {name: reading for name, reading in of_runs(NOW).items() if name.startswith("look")}
+    before = steps_of(store, looks)
+    await raw(
+        store,
+        "WITH RECURSIVE g (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM g WHERE i < 5000) "
+        "INSERT INTO incidents (subject, cause, kind, opened_at, last_at, changed_at, closed_at, count) "
+        f"SELECT 'job-' || i, 'raised', 'failed', {LONG_AGO}, {LONG_AGO}, {LONG_AGO}, "
+        f"CASE WHEN i % 2 = 0 THEN {LONG_AGO} END, 1 FROM g",
+    )
+    assert dearer(before, steps_of(store, looks)) == {}
+
+
 async def test_a_long_ledger_does_not_make_the_list_of_what_is_queued_dearer(store: SqliteStore) -> None:
     await store.runs.insert_runs([new_run()] * 20)
     await store.runs.claim_runs(claim(room=3))

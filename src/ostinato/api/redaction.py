@@ -20,10 +20,9 @@ from msgspec import Struct
 from ostinato.models.access import Login, Role
 from ostinato.models.installed_kinds import find_kind
 from ostinato.models.notification import Delivery, DeliveryState
-from ostinato.models.policy_fields import POLICIES
 from ostinato.models.project import Project
 from ostinato.models.work_kinds import KindField, Shown, WorkKind, line_of
-from ostinato.service.answers import AgentWork, HttpWork, Node, Run, Schedule, ShellWork, UnreadableWork
+from ostinato.service.answers import AgentWork, HttpWork, Node, Run, ShellWork, UnreadableWork
 from ostinato.service.notifications import ChannelStatus
 
 __all__ = ["HIDDEN", "may_be_hidden", "shown", "shown_to"]
@@ -34,10 +33,8 @@ HIDDEN = "***"
 # A reference is no secret: it says where one is. In a header the scheme may stand before it.
 _REFERENCE = re.compile(r"([A-Za-z-]+ +)?(env|file):.+", re.DOTALL)
 
-_TELLING = frozenset({ShellWork, AgentWork, HttpWork, UnreadableWork, Node, Project, ChannelStatus, Delivery, Schedule})
+_TELLING = frozenset({ShellWork, AgentWork, HttpWork, UnreadableWork, Node, Project, ChannelStatus, Delivery})
 """What holds something to hide in itself."""
-
-_SECRET_POLICIES = tuple(name for name, field in POLICIES.items() if field.about.secret)
 
 T = TypeVar("T")
 _role: ContextVar[Role] = ContextVar("ostinato_role", default=Role.VIEWER)
@@ -83,9 +80,6 @@ def _shown(value: Any, role: Role) -> Any:
         case Run(work=HttpWork(), result=dict(result)) if not is_operator:
             # The address that answered, with its query.
             value.result = result | {"url": _hidden_query(str(result.get("url", "")))}
-        case Schedule():
-            made: Any = value  # its fields are those of the model
-            made.policy = _without_secret_policies(made.policy)
         case Node() if not is_operator:
             value.services = {name: _without_error(service) for name, service in value.services.items()}
     return value
@@ -181,12 +175,6 @@ def _hidden_query(url: str) -> str:
     pairs = [part.partition("=") for part in query.partition("#")[0].split("&")]
     shown = "&".join(f"{key}={HIDDEN}" if equals else HIDDEN for key, equals, _ in pairs)
     return f"{place}?{shown}" if question else place.partition("#")[0]
-
-
-def _without_secret_policies(policy: dict[str, Any]) -> dict[str, Any]:
-    """Many schedules share one: it is not changed."""
-    given = {name: policy[name] for name in _SECRET_POLICIES if policy.get(name) is not None}
-    return {**policy, **_names(given)} if given else policy
 
 
 def _names(values: Mapping[str, str]) -> dict[str, str]:

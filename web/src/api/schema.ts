@@ -1476,6 +1476,10 @@ export interface components {
             sent_at: string | null;
             /** @description Its scheme, and its host where that is no secret; a reference (env:NAME, file:PATH) as it is. */
             url: string;
+            /** @description How many notices are to be sent there. */
+            waiting: number;
+            /** @description Why the first of them is not sent yet, and until when. */
+            waits: components["schemas"]["Wait"] | null;
             zone: string;
         };
         /**
@@ -1562,6 +1566,8 @@ export interface components {
             subject: string;
             /** @description When it was tried for the first time. */
             tried_at: string | null;
+            /** @description Why it is not sent yet, and until when; null if it is about to be, or is through. */
+            waits: components["schemas"]["Wait"] | null;
         };
         /**
          * DeliveryAnswer
@@ -1602,6 +1608,8 @@ export interface components {
             subject: string;
             /** @description When it was tried for the first time. */
             tried_at: string | null;
+            /** @description Why it is not sent yet, and until when; null if it is about to be, or is through. */
+            waits: components["schemas"]["Wait"] | null;
             /** @description An IANA name: the zone of its schedule, or of the server's settings. */
             zone: string;
         };
@@ -1872,6 +1880,8 @@ export interface components {
             reason: string | null;
             /** @description How often it came back soon after it had recovered. */
             reopened: number;
+            /** @description What was run again of them, and what became of it, the newest first. */
+            reruns: components["schemas"]["RepeatedRun"][];
             /** @description Those that would be run again, the newest first. */
             runs: number[];
             schedule: string | null;
@@ -3146,6 +3156,21 @@ export interface components {
             still_running: number[];
         };
         /**
+         * RepeatedRun
+         * @description A run that somebody started again by hand, and what became of it.
+         */
+        RepeatedRun: {
+            /** @description The run that it repeats. */
+            of: number;
+            reason: string | null;
+            run: number;
+            /**
+             * @description What has become of a run.
+             * @enum {string}
+             */
+            state: "cancelled" | "expired" | "failed" | "missed" | "queued" | "running" | "skipped" | "succeeded" | "superseded";
+        };
+        /**
          * Rerun
          * @description What was run again.
          */
@@ -3545,6 +3570,21 @@ export interface components {
             kind: "unreadable";
             reason: string;
             text: string;
+        };
+        /**
+         * Wait
+         * @description Why a delivery is not sent yet, and until when.
+         */
+        Wait: {
+            /**
+             * @description Why a delivery is not sent yet.
+             * @enum {string}
+             */
+            reason: "busy" | "cool_down" | "digest" | "failure" | "limit" | "no_node" | "quiet_hours";
+            /** @description The reason for people. */
+            text: string;
+            /** @description null: nobody knows. */
+            until: string | null;
         };
         /**
          * Why

@@ -37,6 +37,7 @@ __all__ = [
     "next_deliveries",
     "postpone_deliveries",
     "ready_channels",
+    "recent_messages",
     "settle_delivery",
 ]
 
@@ -115,6 +116,10 @@ _SENT = """
 SELECT count(DISTINCT message) FROM deliveries
 WHERE channel = :channel AND state = 'sent' AND sent_at > :since AND kind <> ALL (:unjoined::text[])
 """
+_RECENT = """
+SELECT max(sent_at) FROM deliveries
+WHERE channel = :channel AND state = 'sent' AND sent_at > :since AND kind <> ALL (:unjoined::text[]) GROUP BY message
+"""
 # What was tried together goes together again, however many there are: the key stands for all of them.
 _TAKE = """
 UPDATE deliveries SET state = 'sending', node = :node, message = :message
@@ -126,6 +131,11 @@ _SETTLE = """
 UPDATE deliveries SET state = :state, attempts = attempts + :tried, sent_at = :sent_at, error = :error, node = NULL,
                       tried_at = CASE WHEN :tried = 1 THEN coalesce(tried_at, :at) ELSE tried_at END
 WHERE id = ANY (:ids::bigint[]) AND state = 'sending' AND node = :node RETURNING id
+"""
+# Whoever looks at an incident sees what was told of it.
+_TOUCH = """
+UPDATE incidents SET changed_at = :at
+WHERE id IN (SELECT incident_id FROM deliveries WHERE id = ANY (:ids::bigint[]) AND incident_id IS NOT NULL)
 """
 _CHANNEL_SENT = "UPDATE channels SET retry_at = 0, failures = 0, error = NULL, sent_at = :at WHERE name = :channel"
 _CHANNEL_FAILED = """
@@ -145,6 +155,12 @@ async def list_deliveries(db: Connection, wanted: DeliveryFilter) -> list[Delive
     clauses, values = given(wanted, _CONDITIONS)
     query = f"SELECT {COLUMNS} FROM deliveries d {where(clauses)} ORDER BY d.id DESC LIMIT {int(wanted.limit)}"
     return [load_delivery(row) for row in await db.fetch(query, values)]
+
+
+async def recent_messages(db: Connection, channel: str, since: Micros) -> list[Micros]:
+    """When each message was sent that counts towards the limit of its channel."""
+    values = {"channel": channel, "since": since, "unjoined": [*UNJOINED]}
+    return [at for (at,) in await db.fetch(_RECENT, values)]
 
 
 async def add_delivery(
@@ -237,6 +253,7 @@ async def settle_delivery(db: Connection, node: NodeId, settled: Settled) -> boo
     }
     if not await db.fetch(_SETTLE, values):
         return False
+    await db.run(_TOUCH, {"ids": settled.deliveries, "at": settled.at})
     told = {"channel": settled.channel, "at": settled.at, "error": settled.error, "retry_at": settled.retry_at}
     if state is DeliveryState.SENT:
         await db.run(_CHANNEL_SENT, told)

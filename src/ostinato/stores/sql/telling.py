@@ -15,17 +15,20 @@ import msgspec
 
 from ostinato.clock import Micros
 from ostinato.errors import InvalidInput
+from ostinato.models.delivery_wait import AGAIN
 from ostinato.models.ids import IncidentId
 from ostinato.models.incident import FAILINGS, REOPENS_WITHIN, SWITCHED_OFF, IncidentChange, Notice
 from ostinato.models.notification import COOL_DOWN, NoticeKind, parse_subscription
 from ostinato.stores.runs import NOTHING_TOLD, Told
 from ostinato.stores.sql.connection import Connection, Values
 from ostinato.stores.sql.deliveries import new_key
-from ostinato.stores.sql.incidents import AGAIN, CHANGE_COLUMNS, load_change
+from ostinato.stores.sql.incidents import CHANGE_COLUMNS, load_change
 
 __all__ = ["tell"]
 
-_MORE = "count = count + :count, last_at = :at, reason = :reason, last_run = coalesce(:run::bigint, last_run)"
+_MORE = """
+count = count + :count, last_at = :at, changed_at = :now, reason = :reason, last_run = coalesce(:run::bigint, last_run)
+"""
 _COUNT_ON = f"""
 UPDATE incidents SET {_MORE}
 WHERE subject = :subject AND cause = :cause AND closed_at IS NULL RETURNING {CHANGE_COLUMNS}
@@ -39,16 +42,17 @@ RETURNING {CHANGE_COLUMNS}
 """
 # Whoever comes second to the same one counts on it.
 _OPEN = f"""
-INSERT INTO incidents (subject, cause, kind, opened_at, last_at, count, reason, first_run, last_run, schedule, project)
-VALUES (:subject, :cause, :kind, :at, :at, :count, :reason, :run, :run, :schedule, :project)
+INSERT INTO incidents (subject, cause, kind, opened_at, last_at, changed_at, count, reason, first_run, last_run,
+                       schedule, project)
+VALUES (:subject, :cause, :kind, :at, :at, :now, :count, :reason, :run, :run, :schedule, :project)
 ON CONFLICT (subject, cause) WHERE closed_at IS NULL
-DO UPDATE SET count = incidents.count + excluded.count, last_at = excluded.last_at, reason = excluded.reason,
-              last_run = coalesce(excluded.last_run, incidents.last_run)
+DO UPDATE SET count = incidents.count + excluded.count, last_at = excluded.last_at, changed_at = excluded.changed_at,
+              reason = excluded.reason, last_run = coalesce(excluded.last_run, incidents.last_run)
 RETURNING {CHANGE_COLUMNS}
 """
 # A schedule that is still off has not recovered, whatever somebody ran of it by hand.
 _CLOSE = f"""
-UPDATE incidents SET closed_at = :at, closed_reason = 'it succeeded'
+UPDATE incidents SET closed_at = :at, changed_at = :now, closed_reason = 'it succeeded'
 WHERE subject = :subject AND closed_at IS NULL
   AND (cause <> '{SWITCHED_OFF}' OR NOT EXISTS (SELECT 1 FROM schedules WHERE name = :subject AND broken IS NOT NULL))
 RETURNING {CHANGE_COLUMNS}
@@ -145,6 +149,7 @@ class _Telling:
             "cause": notice.cause,
             "kind": notice.kind,
             "at": notice.at,
+            "now": self._now,
             "since": notice.at - REOPENS_WITHIN,
             "count": notice.count,
             "reason": notice.reason,
@@ -172,7 +177,7 @@ class _Telling:
 
     async def _close(self, subject: str, notice: Notice) -> None:
         """It succeeded: end what is open, and tell those who were told."""
-        for row in await self._db.fetch(_CLOSE, {"subject": subject, "at": notice.at}):
+        for row in await self._db.fetch(_CLOSE, {"subject": subject, "at": notice.at, "now": self._now}):
             change = load_change(row, False, notice.at)
             self.changes.append(change)
             waiting: list[int] = []

@@ -262,10 +262,14 @@ async def test_no_channel_gets_more_than_its_messages_a_minute(store: Store) -> 
         await store.notifications.settle_delivery(NODE, settled(await claimed_one(store)))
     await owe(store, 3)
     assert await claimed(store, now=NOW + MINUTE - 1) == []
+    assert await store.notifications.recent_messages("phone", NOW - 1) == [NOW] * MESSAGES_A_MINUTE
+    assert await store.notifications.recent_messages("phone", NOW) == []
+    assert await store.notifications.recent_messages("mail", NOW - 1) == []
     (answer,) = await owe(store, kind=NoticeKind.ANSWER)
     urgent = await claimed_one(store)
     assert urgent.key == answer.key
     await store.notifications.settle_delivery(NODE, settled(urgent))
+    assert len(await store.notifications.recent_messages("phone", NOW - 1)) == MESSAGES_A_MINUTE
     assert len((await claimed_one(store, now=NOW + MINUTE)).deliveries) == 1
 
 
