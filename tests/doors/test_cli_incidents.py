@@ -33,7 +33,7 @@ KEYS = [
 @pytest.fixture
 def failing(cli: CommandLine) -> CommandLine:
     """Three failed runs of one cause, and one of another; a channel that was to be told of the first."""
-    cli.ok("notify", "add", "ops", "json://example.org/token")
+    cli.ok("notify", "add", "ops", "json://127.0.0.1:1/token")
     cli.ok("notify", "rule", "add", "ops", "--all")
     for _ in range(3):
         assert cli("exec", "--shell", "exit 7").code == 7

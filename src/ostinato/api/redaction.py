@@ -1,7 +1,7 @@
 """Answers as whoever asks may see them: values of variables and headers may be secrets, and are for an admin alone.
 
 What HTTP work sends (its query and body) is for those who may make such work, and so is why a node's service failed,
-and where a channel leads.
+where a channel leads, and why a message could not be sent there.
 `access.py` says who asks; `answers.py` lets every answer go through here, whichever route gives it.
 """
 
@@ -19,6 +19,7 @@ from msgspec import Struct
 
 from ostinato.models.access import Login, Role
 from ostinato.models.installed_kinds import find_kind
+from ostinato.models.notification import Delivery, DeliveryState
 from ostinato.models.project import Project
 from ostinato.models.work_kinds import KindField, Shown, WorkKind, line_of
 from ostinato.service.answers import AgentWork, HttpWork, Node, Run, ShellWork, UnreadableWork
@@ -32,7 +33,7 @@ HIDDEN = "***"
 # A reference is no secret: it says where one is. In a header the scheme may stand before it.
 _REFERENCE = re.compile(r"([A-Za-z-]+ +)?(env|file):.+", re.DOTALL)
 
-_TELLING = frozenset({ShellWork, AgentWork, HttpWork, UnreadableWork, Node, Project, ChannelStatus})
+_TELLING = frozenset({ShellWork, AgentWork, HttpWork, UnreadableWork, Node, Project, ChannelStatus, Delivery})
 """What holds something to hide in itself."""
 
 T = TypeVar("T")
@@ -61,7 +62,11 @@ def _shown(value: Any, role: Role) -> Any:
     if isinstance(value, Project):
         return replace(value, env=_names(value.env))
     if isinstance(value, ChannelStatus):
-        return value if role.covers(Role.OPERATOR) else replace(value, url=HIDDEN)
+        return value if role.covers(Role.OPERATOR) else replace(value, url=HIDDEN, error=_why(value.error))
+    if isinstance(value, Delivery):
+        # Why something was dropped are words of ours; of what was tried, those of a server.
+        is_shown = role.covers(Role.OPERATOR) or value.state is DeliveryState.DROPPED
+        return value if is_shown else replace(value, error=_why(value.error))
     if not isinstance(value, Struct):
         return value
     for name in _telling_fields(type(value)):
@@ -147,6 +152,11 @@ def _may_tell(hint: Any) -> bool:
         return True
     is_answer = isinstance(hint, type) and issubclass(hint, Struct)
     return any(map(_may_tell, get_args(hint))) or (is_answer and bool(_telling_fields(hint)))
+
+
+def _why(error: str | None) -> str | None:
+    """It may name the host that a message goes to."""
+    return None if error is None else "operators see why"
 
 
 def _without_error(service: Mapping[str, Any]) -> dict[str, Any]:

@@ -59,7 +59,7 @@ def add(
     digest
         Send everything as one message at these times, such as 'daily 08:00'; 'none' to send at once.
     cool_down
-        How long it hears nothing more of an incident that closes and opens again. [default: 15m]
+        How long it hears nothing more of trouble that ends and comes back. [default: 15m]
     tz
         The zone of these hours and times. [default: that of the settings]
     note

@@ -46,7 +46,7 @@ __all__ = [
 ]
 
 COOL_DOWN: Micros = 15 * 60 * SECOND
-"""How long a channel hears nothing more of an incident that closes and opens again."""
+"""How long a channel hears nothing more of trouble that ends and comes back."""
 
 
 class NoticeKind(StrEnum):
@@ -192,7 +192,7 @@ class DeliveryState(StrEnum):
     FAILED = "failed"
     """Tried as often as it is worth."""
     DROPPED = "dropped"
-    """Not sent, for there was nothing to tell any more."""
+    """Not sent: there was nothing to tell any more, or nobody who may be told."""
 
 
 class WaitReason(StrEnum):
@@ -256,6 +256,8 @@ class Delivery:
     node: str | None = None
     sent_at: datetime | None = None
     error: str | None = None
+    tried_at: datetime | None = None
+    """When it was tried for the first time."""
     waits: Wait | None = None
     """Why it is not sent yet, and until when; null if it is about to be, or is through."""
 

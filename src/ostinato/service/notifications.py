@@ -70,7 +70,7 @@ class ChannelStatus:
     """When what there is to tell is sent, as one message; null if that is at once."""
     zone: str
     cool_down: str
-    """How long it hears nothing more of an incident that closes and opens again."""
+    """How long it hears nothing more of trouble that ends and comes back."""
     created_at: datetime
     sent_at: datetime | None
     """When a message was last sent."""

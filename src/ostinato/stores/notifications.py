@@ -54,7 +54,7 @@ class Settled:
     retry_at: Micros | None = None
     """When it is tried again, and not before that anything else of its channel; None if it is not."""
     dropped: bool = False
-    """There was nothing to tell any more: neither sent nor failed, and `error` says why."""
+    """There was nothing to tell any more, or nobody who may be told: neither sent nor failed, and `error` says why."""
 
 
 class NotificationStore(Protocol):

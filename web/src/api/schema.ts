@@ -1456,7 +1456,7 @@ export interface components {
          * @description A named way to reach people, and how it fares.
          */
         ChannelStatus: {
-            /** @description How long it hears nothing more of an incident that closes and opens again. */
+            /** @description How long it hears nothing more of trouble that ends and comes back. */
             cool_down: string;
             /** Format: date-time */
             created_at: string;
@@ -1564,6 +1564,8 @@ export interface components {
              */
             state: "dropped" | "failed" | "pending" | "sending" | "sent";
             subject: string;
+            /** @description When it was tried for the first time. */
+            tried_at: string | null;
             /** @description Why it is not sent yet, and until when; null if it is about to be, or is through. */
             waits: components["schemas"]["Wait"] | null;
         };
@@ -1604,6 +1606,8 @@ export interface components {
              */
             state: "dropped" | "failed" | "pending" | "sending" | "sent";
             subject: string;
+            /** @description When it was tried for the first time. */
+            tried_at: string | null;
             /** @description Why it is not sent yet, and until when; null if it is about to be, or is through. */
             waits: components["schemas"]["Wait"] | null;
             /** @description An IANA name: the zone of its schedule, or of the server's settings. */
@@ -2282,7 +2286,7 @@ export interface components {
         NewChannel: {
             /**
              * Cool Down
-             * @description How long it hears nothing more of an incident that closes and opens again, such as 15m.
+             * @description How long it hears nothing more of trouble that ends and comes back, such as 15m.
              */
             cool_down?: string | null;
             /**
