@@ -66,7 +66,7 @@ for _order, (_name, _target, _help) in enumerate(
         (
             "notify",
             "notify:app",
-            "Channels, by which people are told: add, list, test and remove them and their rules, and see what was sent.",
+            "Channels, by which people are told: add, list, test and remove them and their rules; see what was sent.",
         ),
         ("incident", "incident:app", "What is wrong: list, show and acknowledge incidents, and run again what failed."),
         ("why", "why:why", "Why a schedule did or did not run."),

@@ -24,7 +24,7 @@ __all__ = ["app", "delivery_cell", "delivery_line"]
 
 app = App(
     name="notify",
-    help="Channels, by which people are told: add, list, test and remove them and their rules, and see what was sent.",
+    help="Channels, by which people are told: add, list, test and remove them and their rules; see what was sent.",
 )
 app.command(rule_app)
 
