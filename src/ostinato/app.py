@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar, Unpack, overload
 
 from ostinato.clock import Clock, SystemClock
-from ostinato.config import Settings, load_settings, without_password
+from ostinato.config import Settings, database_file, load_settings, without_password
 from ostinato.durations import Duration, parse_duration
 from ostinato.engine.node import Engine
 from ostinato.errors import InvalidInput
@@ -38,6 +38,8 @@ from ostinato.timing import Timing
 from ostinato.wiring import Container, open_container
 
 if TYPE_CHECKING:
+    from flask import Flask
+
     from ostinato.api.host_login import Who
     from ostinato.api.mount import MountedApp
     from ostinato.integrations.lifespan import Lifespan
@@ -92,7 +94,9 @@ class Ostinato(Resources[Sync]):
         """The declared schedules that the log has told of since the start."""
         self._declaring: asyncio.Task[None] | None = None
         """What was declared after the start is on its way into the database."""
-        super().__init__(Sync, EventLoopHost(self._open), self.registry.throttle)
+        host = EventLoopHost(self._open)
+        host.before_fork = self._close_before_fork
+        super().__init__(Sync, host, self.registry.throttle)
         self.aio = Aio(self)
 
     # Declaring
@@ -263,6 +267,17 @@ class Ostinato(Resources[Sync]):
 
     # In a web app
 
+    def init_flask(self, flask_app: Flask) -> None:
+        """Make this the scheduler of a Flask app: tasks run in its app context, and each process that serves it runs an
+        engine from its first request on.
+
+        Its config may say `OSTINATO_ENGINE = False`; there is no engine either while it is `TESTING`.
+        """
+        from ostinato.integrations.flask import init_flask
+
+        self.registry.contexts.enter = flask_app.app_context
+        init_flask(self, flask_app)
+
     def lifespan(self, other: Lifespan | None = None, *, engine: bool = True) -> Lifespan:
         """The lifespan of a FastAPI, Starlette or Litestar app: the engine runs on the server's loop and drains at its
         end.
@@ -343,6 +358,16 @@ class Ostinato(Resources[Sync]):
         shown = ScheduleFilter(names=tuple(new[:MOST_SCHEDULES]))
         schedules = await container.store.schedules.list_schedules(shown) if new else []
         log_schedules(schedules, more=len(new[MOST_SCHEDULES:]))
+
+    def _close_before_fork(self) -> None:
+        """A child could not open a SQLite file that its parent has open; without an engine, nobody needs it to be."""
+        container = self._host.container
+        if container is None or not container.is_idle or database_file(self.settings.db) is None:
+            return
+        try:
+            self._host.leave(_stop_engine, Container.close)
+        except Exception:
+            log.exception("the database could not be closed before a fork: a child cannot use it")
 
     def _drain_at_exit(self) -> None:
         if self._host.container is None:
