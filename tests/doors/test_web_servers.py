@@ -19,7 +19,7 @@ from ostinato import Shell
 from tests.doors.test_documentation import ROOT, blocks_of
 from tests.doors.web_servers import EXAMPLES, WebServer, until
 
-pytestmark = pytest.mark.timeout(240)
+pytestmark = pytest.mark.timeout(600)
 
 KEY = {"X-Origin-Key": "host"}
 SERVED = {"fastapi_app": "api", "starlette_app": "site", "litestar_app": "site"}
@@ -108,7 +108,7 @@ def test_the_hosts_login_opens_the_stream_and_is_in_the_audit_log(tmp_path: Path
 
 
 def test_two_workers_of_uvicorn_are_two_nodes_and_leave_together(tmp_path: Path) -> None:
-    with uvicorn(tmp_path, "starlette_app", "--workers", "2") as server:
+    with uvicorn(tmp_path, "starlette_app", "--workers", "2", "--timeout-worker-healthcheck", "60") as server:
         server.until_nodes(2)
         server.interrupt()
         server.ends()

@@ -23,7 +23,7 @@ from tests.processes import lives
 __all__ = ["EXAMPLES", "WebServer", "until"]
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-_PATIENCE = 60.0
+_PATIENCE = 120.0
 T = TypeVar("T")
 
 
@@ -61,12 +61,20 @@ class WebServer:
                 stdout=log,
                 stderr=log,
             )
-        until("the server answers", self.answers, self.log)
+        try:
+            until("the server answers", self.answers, self.log)
+        except BaseException:
+            self.end()
+            raise
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.end()
+
+    def end(self) -> None:
+        """End whatever is left of it, by its id."""
         self.jobs.stop()
         for pid in [*self.family(), self.process.pid]:
             if lives(pid):
