@@ -66,9 +66,9 @@ for _order, (_name, _target, _help) in enumerate(
         (
             "notify",
             "notify:app",
-            "Channels: who is told, of what, and what became of it. Add, list, test and remove them, and their rules.",
+            "Channels that people are told by: add, list, test and remove them and their rules, and see what was sent.",
         ),
-        ("incident", "incident:app", "What is wrong: list and show incidents, see to them, run again what failed."),
+        ("incident", "incident:app", "What is wrong: list, show and acknowledge incidents, and run again what failed."),
         ("why", "why:why", "Why a schedule did or did not run."),
         ("report", "report:report", "Report progress, or a heartbeat, from inside a run."),
         ("timing", "timing:timing", "Explain a timing and show its next times."),

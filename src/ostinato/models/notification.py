@@ -36,6 +36,8 @@ __all__ = [
     "Rule",
     "RuleDraft",
     "Subscription",
+    "Wait",
+    "WaitReason",
     "check_channel",
     "known_kind",
     "known_kinds",
@@ -44,7 +46,7 @@ __all__ = [
 ]
 
 COOL_DOWN: Micros = 15 * 60 * SECOND
-"""How long a channel hears nothing more of an incident that closes and opens again."""
+"""How long a channel hears nothing more of trouble that ends and comes back."""
 
 
 class NoticeKind(StrEnum):
@@ -98,8 +100,8 @@ _CHANNEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}|telegram:-?\d{1,20}")
 
 
 @dataclass(frozen=True, slots=True)
-class Channel:
-    """A named way to reach people."""
+class ChannelDraft:
+    """A channel to add, or to change: a named way to reach people."""
 
     name: str
     url: str
@@ -111,6 +113,12 @@ class Channel:
     """The text of a timing: what there is to tell is kept until then, and sent as one message."""
     zone: str = "UTC"
     cool_down: Micros = COOL_DOWN
+
+
+@dataclass(frozen=True, slots=True)
+class Channel(ChannelDraft):
+    """A channel, and how it fares."""
+
     created_at: Micros = 0
     retry_at: Micros = 0
     """Nothing is sent before: the last try failed."""
@@ -119,19 +127,6 @@ class Channel:
     error: str | None = None
     """Why the last one did."""
     sent_at: Micros | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ChannelDraft:
-    """A channel to add, or to change."""
-
-    name: str
-    url: str
-    note: str | None = None
-    quiet: str | None = None
-    digest: str | None = None
-    zone: str = "UTC"
-    cool_down: Micros = COOL_DOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +185,44 @@ class DeliveryState(StrEnum):
     FAILED = "failed"
     """Tried as often as it is worth."""
     DROPPED = "dropped"
-    """Not sent, for there was nothing to tell any more."""
+    """Not sent: there was nothing to tell any more, or nobody who may be told."""
+
+
+class WaitReason(StrEnum):
+    """Why a delivery is not sent yet."""
+
+    NO_NODE = "no_node"
+    FAILURE = "failure"
+    COOL_DOWN = "cool_down"
+    QUIET_HOURS = "quiet_hours"
+    DIGEST = "digest"
+    LIMIT = "limit"
+    BUSY = "busy"
+
+
+_WAITS = {
+    WaitReason.NO_NODE: "no engine is running",
+    WaitReason.FAILURE: "the last try failed",
+    WaitReason.COOL_DOWN: "cool-down of its incident",
+    WaitReason.QUIET_HOURS: "quiet hours",
+    WaitReason.DIGEST: "digest of the channel",
+    WaitReason.LIMIT: f"{MESSAGES_A_MINUTE} messages a minute",
+    WaitReason.BUSY: "another message is on its way",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Why a delivery is not sent yet, and until when."""
+
+    reason: WaitReason
+    until: datetime | None = None
+    """null: nobody knows."""
+    text: str = ""
+    """The reason for people."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", _WAITS[self.reason])
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +249,10 @@ class Delivery:
     node: str | None = None
     sent_at: datetime | None = None
     error: str | None = None
+    tried_at: datetime | None = None
+    """When it was tried for the first time."""
+    waits: Wait | None = None
+    """Why it is not sent yet, and until when; null if it is about to be, or is through."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,7 +304,7 @@ def parse_kinds(given: str | Iterable[str], field: str = "on") -> frozenset[Noti
     kinds = set()
     for name in names:
         if name not in (*SELECTABLE, NoticeKind.ANSWER):
-            raise InvalidInput(f"nobody can be told of {name!r}", field=field, hint=f"use {', '.join(SELECTABLE)}")
+            raise InvalidInput(f"there is no kind of notice {name!r}", field=field, hint=f"use {', '.join(SELECTABLE)}")
         kinds.add(NoticeKind(name))
     return frozenset(kinds)
 
