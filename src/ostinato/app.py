@@ -12,10 +12,10 @@ import sys
 from collections.abc import Awaitable, Callable
 from functools import partial
 from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar, Unpack, overload
 
 from ostinato.clock import Clock, SystemClock
-from ostinato.config import Settings, load_settings, without_password
+from ostinato.config import Settings, database_file, load_settings, without_password
 from ostinato.durations import Duration, parse_duration
 from ostinato.engine.node import Engine
 from ostinato.errors import InvalidInput
@@ -36,6 +36,13 @@ from ostinato.tasks import Task
 from ostinato.termination import drain_on_sigterm, interrupts_force, leave_sigterm
 from ostinato.timing import Timing
 from ostinato.wiring import Container, open_container
+
+if TYPE_CHECKING:
+    from flask import Flask
+
+    from ostinato.api.host_login import Who
+    from ostinato.api.mount import MountedApp
+    from ostinato.integrations.lifespan import Lifespan
 
 __all__ = ["Ostinato"]
 
@@ -87,7 +94,9 @@ class Ostinato(Resources[Sync]):
         """The declared schedules that the log has told of since the start."""
         self._declaring: asyncio.Task[None] | None = None
         """What was declared after the start is on its way into the database."""
-        super().__init__(Sync, EventLoopHost(self._open), self.registry.throttle)
+        host = EventLoopHost(self._open)
+        host.before_fork = self._close_before_fork
+        super().__init__(Sync, host, self.registry.throttle)
         self.aio = Aio(self)
 
     # Declaring
@@ -235,18 +244,61 @@ class Ostinato(Resources[Sync]):
         self._host.call_soon(_force)
 
     async def __aenter__(self) -> Ostinato:
-        await self._host.adopt()
-        try:
-            await self.aio.start()
-        except BaseException:
-            await self.aio.stop()  # nobody else will: without an enter there is no exit
-            raise
+        await self._enter(engine=True)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        await self._leave()
+
+    async def _enter(self, *, engine: bool) -> None:
+        """Open the database on the running loop, and start the engine there."""
+        await self._host.adopt()
+        try:
+            await (self.aio.start() if engine else self._host.arun(_leave_open))
+        except BaseException:
+            await self._leave()  # nobody else will: without an enter there is no exit
+            raise
+
+    async def _leave(self) -> None:
+        """Drain the engine and close the database."""
         await self.aio.stop()
+
+    # In a web app
+
+    def init_flask(self, flask_app: Flask) -> None:
+        """Make this the scheduler of a Flask app: tasks run in its app context, and each process that serves it runs an
+        engine from its first request on.
+
+        Its config may say `OSTINATO_ENGINE = False`; there is no engine either while it is `TESTING`.
+        """
+        from ostinato.integrations.flask import init_flask
+
+        self.registry.contexts.enter = flask_app.app_context
+        init_flask(self, flask_app)
+
+    def lifespan(self, other: Lifespan | None = None, *, engine: bool = True) -> Lifespan:
+        """The lifespan of a FastAPI, Starlette or Litestar app: the engine runs on the server's loop and drains at its
+        end.
+
+        `other` is a lifespan of your own: the engine runs inside it, and its state is passed on. With `engine=False`
+        only the database is opened: other nodes run the work. A server never calls the lifespan of a mounted app.
+        """
+        from ostinato.integrations.lifespan import lifespan_of
+
+        return lifespan_of(self, partial(self._enter, engine=engine), self._leave, other)
+
+    def asgi(self, who: Who | None = None, *, login_url: str | None = None) -> MountedApp:
+        """An ASGI app with the page, the API and the stream, to be mounted at any path of another app.
+
+        `who(request)` says who is logged in there: an Identity, or None. Without it, people log in with a link or a
+        token. Who is not logged in there is sent to `login_url`, in which `{next}` becomes the address of the page. It
+        starts no engine: `lifespan()` or `start()` does.
+        """
+        from ostinato.api.mount import MountedApp
+
+        return MountedApp(self._host, self._leave, who, login_url)
 
     async def _open(self) -> Container:
         container = await open_container(self.settings, self.clock, self.registry)
@@ -306,6 +358,16 @@ class Ostinato(Resources[Sync]):
         shown = ScheduleFilter(names=tuple(new[:MOST_SCHEDULES]))
         schedules = await container.store.schedules.list_schedules(shown) if new else []
         log_schedules(schedules, more=len(new[MOST_SCHEDULES:]))
+
+    def _close_before_fork(self) -> None:
+        """A child could not open a SQLite file that its parent has open; without an engine, nobody needs it to be."""
+        container = self._host.container
+        if container is None or not container.is_idle or database_file(self.settings.db) is None:
+            return
+        try:
+            self._host.leave(_stop_engine, Container.close)
+        except Exception:
+            log.exception("the database could not be closed before a fork: a child cannot use it")
 
     def _drain_at_exit(self) -> None:
         if self._host.container is None:

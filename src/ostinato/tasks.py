@@ -144,6 +144,8 @@ class Task(Calls[P], Generic[P, R]):
         self.name = definition.name
         self.function = function
         self.options = definition.options
+        self.contexts = definition.contexts
+        """What is entered around each of its runs."""
         self._context_parameter = definition.context_parameter
         self.__doc__ = function.__doc__
         self.__name__ = getattr(function, "__name__", definition.name)

@@ -103,6 +103,11 @@ class Container:
         """Whether an engine is started."""
         return self.engine is not None if self._remote is None else self._remote.is_started
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing runs here that would miss the database."""
+        return self.engine is None and not self._executions
+
     async def health(self) -> dict[str, Any]:
         """How the engine is; `ok` is False when none is started."""
         if self._remote is not None:

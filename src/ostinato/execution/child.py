@@ -78,8 +78,8 @@ class _ChildContext(RunContext):
         sys.stdout.flush()
 
 
-def _find(request: _Request) -> Callable[..., Any]:
-    """The function by its place in the code; a decorated one is unwrapped."""
+def _find(request: _Request) -> Any:
+    """The function, or the task that it was decorated to, by its place in the code."""
     if request.main is not None:
         # As multiprocessing does it: the script's code without its `if __name__ == "__main__"` part.
         found: Any = runpy.run_path(request.main, run_name="__mp_main__")[request.function.split(".")[0]]
@@ -89,15 +89,14 @@ def _find(request: _Request) -> Callable[..., Any]:
         names = request.function.split(".")
     for name in names:
         found = getattr(found, name)
-    unwrapped: Callable[..., Any] = getattr(found, "function", found)
-    return unwrapped
+    return found
 
 
 def _call(request: _Request, send: Callable[[dict[str, Any]], None]) -> Outcome:
     context = _ChildContext(request.run, send)
     current_context.set(context)
     try:
-        function = _find(request)
+        found = _find(request)
     except BaseException as error:
         outcome = raised(error)
         where = f"{request.module}.{request.function}"
@@ -109,9 +108,11 @@ def _call(request: _Request, send: Callable[[dict[str, Any]], None]) -> Outcome:
         )
     set_up(request.log_level, RecordFormatter(NAMED), sys.stdout)  # unless its module has done that
     args, kwargs = bind_context(request.context_parameter, request.args, request.kwargs, context)
+    function, contexts = getattr(found, "function", found), getattr(found, "contexts", None)
     try:
-        value = function(*args, **kwargs)
-        return returned(asyncio.run(value) if asyncio.iscoroutine(value) else value)
+        with contextlib.nullcontext() if contexts is None else contexts.enter():
+            value = function(*args, **kwargs)
+            return returned(asyncio.run(value) if asyncio.iscoroutine(value) else value)
     except BaseException as error:
         return raised(error)
 

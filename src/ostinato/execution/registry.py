@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -22,11 +23,18 @@ from ostinato.models.session_options import NO_OPTIONS, SessionOptions
 from ostinato.models.work_kinds import check_task
 from ostinato.tuning import DEFAULT_TUNING
 
-__all__ = ["Check", "Isolation", "Registry", "TaskDefinition"]
+__all__ = ["Check", "Isolation", "Registry", "TaskContexts", "TaskDefinition"]
 
 Isolation = Literal["none", "process"]
 Check = Callable[[], bool | str | Awaitable[bool | str | None] | None]
 """True or None passes; False or a text (the reason) fails; raising fails, and so does taking too long."""
+
+
+@dataclass(slots=True)
+class TaskContexts:
+    """What is entered around each call of a task of one app, on the thread or in the coroutine that calls it."""
+
+    enter: Callable[[], AbstractContextManager[object]] = nullcontext
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +52,8 @@ class TaskDefinition:
     """Whether a run that its node cut off goes back to the queue as if that attempt had not been."""
     session_options: SessionOptions = NO_OPTIONS
     """How messages for it wait in their sessions."""
+    contexts: TaskContexts = field(default_factory=TaskContexts)
+    """Those of its app."""
 
 
 @dataclass(slots=True)
@@ -57,6 +67,7 @@ class Registry:
     on_new_task: Callable[[str], None] | None = None
     """Told the name of a task that was added."""
     check_seconds: float = DEFAULT_TUNING.check_seconds
+    contexts: TaskContexts = field(default_factory=TaskContexts)
 
     def add_task(
         self,
@@ -93,6 +104,7 @@ class Registry:
             find_context_parameter(function),
             requeue_on_drain,
             session_options,
+            self.contexts,
         )
         self.tasks[name] = definition
         if self.on_new_task is not None:
