@@ -204,4 +204,4 @@ async def settle_now(connection: Connection, claim: Claim) -> None:
     rows = await fetch(connection, _EXPIRED, (claim.now,))
     if rows:
         await end_queued(connection, PARTS, [RunId(id) for id, _ in rows], WAITED_TOO_LONG, claim.now)
-    await give_late_turns(connection, claim.horizon)
+    await give_late_turns(connection, claim.now, claim.horizon)
