@@ -9,7 +9,7 @@ import asyncio
 import atexit
 import contextlib
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar, Unpack, overload
@@ -22,6 +22,9 @@ from ostinato.errors import InvalidInput
 from ostinato.event_loop_host import EventLoopHost
 from ostinato.execution.context import RunContext
 from ostinato.execution.registry import Check, Isolation, Registry, TaskDefinition
+from ostinato.integrations.transactions.drainer import Drainer
+from ostinato.integrations.transactions.enqueueing import TransactionEnqueuer
+from ostinato.integrations.transactions.outbox import Outbox, open_outbox
 from ostinato.listeners import Callback, Listeners, check_event_kind
 from ostinato.logs import get_logger
 from ostinato.models.app_event import AppEventKind, AppEventName
@@ -55,6 +58,8 @@ C = TypeVar("C", bound=Callback)
 
 _BOT = "telegram"
 """The name of the bot among the services of a node."""
+_OUTBOX = "outbox "
+"""How the names of the services begin that drain outboxes."""
 
 
 class TaskDecorator(Protocol):
@@ -94,10 +99,20 @@ class Ostinato(Resources[Sync]):
         """The declared schedules that the log has told of since the start."""
         self._declaring: asyncio.Task[None] | None = None
         """What was declared after the start is on its way into the database."""
+        self._outboxes: dict[str, Outbox] = {}
+        self._drainers: dict[str, Drainer] = {}
+        """Of the engine that is started, by the names of their services."""
         host = EventLoopHost(self._open)
         host.before_fork = self._close_before_fork
         super().__init__(Sync, host, self.registry.throttle)
         self.aio = Aio(self)
+        self._enqueuer = TransactionEnqueuer(
+            self.clock,
+            (self.runs, self.aio.runs),
+            (self._transactions, self.aio._transactions),
+            in_postgres=self.settings.db.startswith(("postgresql:", "postgres:")),
+            poke=self._poke_outboxes,
+        )
 
     # Declaring
 
@@ -170,7 +185,7 @@ class Ostinato(Resources[Sync]):
     def _register(
         self, definition: TaskDefinition, schedule: Timing | str | None, enabled: bool, tz: str | None
     ) -> Task[..., Any]:
-        task: Task[..., Any] = Task(definition, self.runs, self.aio.runs)
+        task: Task[..., Any] = Task(definition, self.runs, self.aio.runs, self._enqueuer)
         if schedule is not None:
             name = definition.name
             self._declared[name] = ScheduleSpec(
@@ -215,6 +230,46 @@ class Ostinato(Resources[Sync]):
             return callback
 
         return register if callback is None else register(callback)
+
+    # Outboxes
+
+    def outbox(self, database: object) -> Outbox:
+        """The outbox in another database: of a SQLAlchemy engine, a URL, or a database alias of Django."""
+        return open_outbox(database)
+
+    def add_outbox(self, database: object) -> Outbox:
+        """Let the engines of this app take what is in this outbox into the ledger; twice is as once."""
+        outbox = open_outbox(database)
+        outbox = self._outboxes.setdefault(outbox.name, outbox)
+        self._host.call_soon(self._drain_outboxes)
+        return outbox
+
+    @property
+    def outboxes(self) -> Sequence[Outbox]:
+        """Those that the engines of this app drain."""
+        return list(self._outboxes.values())
+
+    def _drain_outboxes(self, container: Container) -> None:
+        """Start a service for each that has none yet, beside the engine."""
+        engine = container.engine
+        if engine is None:
+            return
+        for outbox in self._outboxes.values():
+            name = f"{_OUTBOX}{outbox.name}"
+            if name not in self._drainers:
+                tell = partial(engine.watchdog.tell, name)
+                drainer = Drainer(outbox, container.services.transactions.take, container.clock, tell)
+                self._drainers[name] = drainer
+                engine.watchdog.start(name, drainer.run)
+
+    def _poke_outboxes(self, *_: object) -> None:
+        """Something was committed in this process that may be in one of them."""
+        if self._drainers:
+            self._host.call_soon(self._look_into_outboxes)
+
+    def _look_into_outboxes(self, _: Container) -> None:
+        for drainer in self._drainers.values():
+            drainer.signal.set()
 
     # Starting and stopping
 
@@ -319,6 +374,8 @@ class Ostinato(Resources[Sync]):
             raise
         container.engine = engine
         _start_bot(container, engine)
+        self._drainers.clear()
+        self._drain_outboxes(container)
 
     def with_engine(self, use: Callable[[Engine], Awaitable[T]]) -> T:
         """Run `use` with the engine, on its loop: the started one, or one that only does what it is told.
@@ -431,7 +488,9 @@ def _seconds(grace: Duration | None) -> float | None:
 async def _stop_engine(container: Container, grace: float | None = None) -> None:
     if container.engine is not None:
         try:
-            await container.engine.watchdog.stop(_BOT)  # first: what people ask for now is for a node that stays
+            # First: what people ask for now, and what comes out of an outbox, is for a node that stays.
+            services = container.engine.watchdog.services
+            await container.engine.watchdog.stop(_BOT, *(name for name in services if name.startswith(_OUTBOX)))
             await container.engine.stop(grace)
         finally:
             container.engine = None

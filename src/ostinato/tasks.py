@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, Unpack, overload
 
 from ostinato.durations import Duration
 from ostinato.errors import InvalidInput
@@ -16,9 +16,12 @@ from ostinato.models.ids import RunId
 from ostinato.models.policy import PolicyOptions
 from ostinato.models.run import Run
 from ostinato.service.runs import EnqueueSpec
+from ostinato.transactions import Target, TransactionCalls
 
 if TYPE_CHECKING:
     from typing import Protocol
+
+    from ostinato.transactions import TransactionDoor
 
     class RunDoor(Protocol):
         """What a task needs of its app, in the sync form."""
@@ -85,11 +88,13 @@ class MessageHandle(RunHandle):
 class Calls(Generic[P]):
     """How calls of a task are enqueued; `using` makes another with other settings."""
 
-    def __init__(self, spec: EnqueueSpec, runs: RunDoor, aio_runs: AioRunDoor) -> None:
+    def __init__(self, spec: EnqueueSpec, runs: RunDoor, aio_runs: AioRunDoor, transactions: TransactionDoor) -> None:
         self._spec = spec
         self._runs = runs
         self._aio_runs = aio_runs
+        self._transactions = transactions
 
+    @overload
     def using(
         self,
         *,
@@ -97,10 +102,50 @@ class Calls(Generic[P]):
         delay: Duration | None = None,
         at: datetime | None = None,
         **policy: Unpack[PolicyOptions],
-    ) -> Calls[P]:
-        """The same task with a key (unique while active), a delay or time, or another lane, priority, retry, …"""
+    ) -> Calls[P]: ...
+
+    @overload
+    def using(
+        self,
+        *,
+        connection: object,
+        on_commit: bool = False,
+        key: str | None = None,
+        delay: Duration | None = None,
+        at: datetime | None = None,
+        **policy: Unpack[PolicyOptions],
+    ) -> TransactionCalls[P]: ...
+
+    @overload
+    def using(
+        self,
+        *,
+        on_commit: bool,
+        key: str | None = None,
+        delay: Duration | None = None,
+        at: datetime | None = None,
+        **policy: Unpack[PolicyOptions],
+    ) -> TransactionCalls[P]: ...
+
+    def using(
+        self,
+        *,
+        connection: object | None = None,
+        on_commit: bool | None = None,
+        key: str | None = None,
+        delay: Duration | None = None,
+        at: datetime | None = None,
+        **policy: Unpack[PolicyOptions],
+    ) -> Calls[P] | TransactionCalls[P]:
+        """The same task with a key (unique while active), a delay or time, or another lane, priority, retry, …
+
+        With a `connection` (or session) of psycopg, SQLAlchemy or Django, what is enqueued belongs to its transaction:
+        it is committed or rolled back with it. With `on_commit`, Django enqueues it after the commit.
+        """
         spec = replace(self._spec, key=key, delay=delay, at=at, options={**self._spec.options, **policy})
-        return Calls(spec, self._runs, self._aio_runs)
+        if connection is None and on_commit is None:
+            return Calls(spec, self._runs, self._aio_runs, self._transactions)
+        return TransactionCalls(Target(connection, bool(on_commit)), spec, self._transactions, _arguments)
 
     def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> RunHandle:
         """Run it soon, on any node that knows the task. The run is durable when this returns."""
@@ -138,8 +183,10 @@ class AioCalls(Generic[P]):
 class Task(Calls[P], Generic[P, R]):
     """A registered function. Calling it calls the function, as if it were not decorated."""
 
-    def __init__(self, definition: TaskDefinition, runs: RunDoor, aio_runs: AioRunDoor) -> None:
-        super().__init__(EnqueueSpec(definition.name, definition.options), runs, aio_runs)
+    def __init__(
+        self, definition: TaskDefinition, runs: RunDoor, aio_runs: AioRunDoor, transactions: TransactionDoor
+    ) -> None:
+        super().__init__(EnqueueSpec(definition.name, definition.options), runs, aio_runs, transactions)
         function = definition.function
         self.name = definition.name
         self.function = function
