@@ -110,6 +110,7 @@ class Ostinato(Resources[Sync]):
             self.clock,
             (self.runs, self.aio.runs),
             (self._transactions, self.aio._transactions),
+            encode=self.registry.encode_calls,
             in_postgres=self.settings.db.startswith(("postgresql:", "postgres:")),
             poke=self._poke_outboxes,
         )
@@ -188,6 +189,7 @@ class Ostinato(Resources[Sync]):
         task: Task[..., Any] = Task(definition, self.runs, self.aio.runs, self._enqueuer)
         if schedule is not None:
             name = definition.name
+            _check_schedulable(definition)
             self._declared[name] = ScheduleSpec(
                 name, schedule, task, tz, enabled=enabled, owner="code", origin=self.name, policy={}
             )
@@ -283,7 +285,7 @@ class Ostinato(Resources[Sync]):
         """Drain and stop the engine and close the database; safe to call twice, or without a start.
 
         Calls work while it drains; calls that come while the database is being closed wait, and open it again. If a
-        Ctrl-C led to this call, another one forces the stop.
+        Ctrl-C led to this call, a line on stderr says which runs it waits for, and another Ctrl-C forces the stop.
         """
         drain = partial(_stop_engine, grace=_seconds(grace))
         atexit.unregister(self._drain_at_exit)
@@ -297,6 +299,11 @@ class Ostinato(Resources[Sync]):
     def force(self) -> None:
         """While a stop drains: stop waiting for running work. Being cut off counts as an attempt."""
         self._host.call_soon(_force)
+
+    def under_way(self) -> Sequence[str]:
+        """The runs that the engine of this process executes just now, in words."""
+        container = self._host.container
+        return [] if container is None or container.engine is None else container.engine.runner.under_way
 
     async def __aenter__(self) -> Ostinato:
         await self._enter(engine=True)
@@ -459,6 +466,18 @@ class Aio(Resources[Async]):
     async def with_engine(self, use: Callable[[Engine], Awaitable[T]]) -> T:
         """Run `use` with the engine, on its loop; see Ostinato.with_engine."""
         return await self._app._host.arun(lambda container: self._app._with_engine(container, use))
+
+
+def _check_schedulable(definition: TaskDefinition) -> None:
+    """A schedule that the code declares gives no arguments: whatever needs one would fail each time."""
+    required = [] if definition.signature is None else definition.signature.required
+    if required:
+        raise InvalidInput(
+            f"task {definition.name!r} cannot be scheduled here: its schedule gives no arguments, and it needs "
+            + ", ".join(map(repr, required)),
+            field="schedule",
+            hint=f"give defaults, or add a schedule of a call: Function({definition.name!r}, [arguments])",
+        )
 
 
 def _start_bot(container: Container, engine: Engine) -> None:

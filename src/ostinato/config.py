@@ -60,6 +60,8 @@ class Settings:
     lease: timedelta = timedelta(seconds=15)
     output_cap: int = 1_000_000
     """How many bytes of its output a run keeps."""
+    max_result: int = 1_048_576
+    """How many bytes of JSON a task may return."""
     http_allow: tuple[str, ...] = ()
     """Networks and hosts that HTTP work may call although they are not public; `private` is all of them."""
     notify_allow: tuple[str, ...] = ()
@@ -229,7 +231,7 @@ def _coerce(name: str, value: Any) -> Any:
                 lane: rate if isinstance(rate, Rate) else parse_rate(rate, f"rates.{lane}")
                 for lane, rate in value.items()
             }
-        case "output_cap":
+        case "output_cap" | "max_result":
             return parse_size(value, name)
         case "http_allow" | "notify_allow":
             return _allowed_hosts(name, value)

@@ -158,7 +158,7 @@ def test_the_python_of_a_page_runs(page: Path, folder: Path) -> None:
     try:
         for block in blocks_of(page):
             if block.module is None:
-                code = compile("\n" * block.line + block.code, str(page), "exec")
+                code = compile("\n" * block.line + block.code, str(page), "exec", dont_inherit=True)
                 exec(code, namespace)
                 continue
             (folder / f"{block.module}.py").write_text(block.code, encoding="utf-8")

@@ -20,6 +20,7 @@ from typing import Any
 import msgspec
 
 from ostinato.clock import micros_of
+from ostinato.execution.arguments import TaskSignature
 from ostinato.execution.binding import ContextParameter, bind_context
 from ostinato.execution.context import RunContext, current_context, finite
 from ostinato.execution.outcome import Outcome, OutcomeKind, raised, returned
@@ -32,6 +33,7 @@ __all__: list[str] = []
 
 
 class _Request(msgspec.Struct):
+    task: str
     module: str
     function: str
     main: str | None
@@ -39,6 +41,7 @@ class _Request(msgspec.Struct):
     args: list[Any]
     kwargs: dict[str, Any]
     context_parameter: ContextParameter | None
+    max_result: int
     run: ClaimedRun
     log_level: int
     """Of the root logger in the parent: no other part of how it logs can be handed over."""
@@ -107,12 +110,14 @@ def _call(request: _Request, send: Callable[[dict[str, Any]], None]) -> Outcome:
             cause=Cause.NOT_STARTED,
         )
     set_up(request.log_level, RecordFormatter(NAMED), sys.stdout)  # unless its module has done that
-    args, kwargs = bind_context(request.context_parameter, request.args, request.kwargs, context)
     function, contexts = getattr(found, "function", found), getattr(found, "contexts", None)
+    signature = TaskSignature(request.task, function, request.context_parameter)
     try:
+        args, kwargs = signature.decode(request.args, request.kwargs)
+        args, kwargs = bind_context(request.context_parameter, args, kwargs, context)
         with contextlib.nullcontext() if contexts is None else contexts.enter():
             value = function(*args, **kwargs)
-            return returned(asyncio.run(value) if asyncio.iscoroutine(value) else value)
+            return returned(asyncio.run(value) if asyncio.iscoroutine(value) else value, request.max_result)
     except BaseException as error:
         return raised(error)
 
@@ -161,6 +166,7 @@ def main() -> None:
             "reason": outcome.reason and storable(outcome.reason),
             "error": outcome.error and storable(outcome.error),
             "result": outcome.result,
+            "begun": outcome.begun,
             "delay": None if outcome.delay is None else micros_of(outcome.delay),
         }
     )

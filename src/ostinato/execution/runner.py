@@ -126,9 +126,9 @@ class Runner:
         self._stop_seconds = tuning.function_stop_seconds
         self._nested_seconds = tuning.command_kill_seconds + 5
         """How long what a run executes may take to end, before the run itself does."""
-        self._async = AsyncFunctions(self._stop_seconds)
-        self._threaded = ThreadFunctions(self.threads, self._stop_seconds)
-        self._process = ProcessFunctions(tuning)
+        self._async = AsyncFunctions(self._stop_seconds, settings.max_result)
+        self._threaded = ThreadFunctions(self.threads, self._stop_seconds, settings.max_result)
+        self._process = ProcessFunctions(tuning, settings.max_result)
         self._executors = make_executors(ExecutorHost(settings, self.threads, clock.now))
         self._added = load_functions()
         """The functions of packages, by the kind of work that they execute."""
@@ -155,6 +155,12 @@ class Runner:
     def running(self) -> int:
         """How many runs are under way."""
         return len(self._active)
+
+    @property
+    def under_way(self) -> list[str]:
+        """The same in words, the oldest first; from any thread."""
+        claimed = [active.claimed for active in list(self._active.values())]
+        return [f"run {run.id} of {run.schedule or run.task or run.kind!r}" for run in claimed]
 
     def has(self, id: RunId) -> bool:
         """Whether this run is under way here."""

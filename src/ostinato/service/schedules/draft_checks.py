@@ -17,7 +17,7 @@ from ostinato.models.schedule import ScheduleDraft
 from ostinato.service.lanes import LaneService
 from ostinato.service.notifications import NotificationService
 from ostinato.service.projects import ProjectService
-from ostinato.service.schedules.drafts import Code, ScheduleSpec, make_draft
+from ostinato.service.schedules.drafts import Code, ScheduleSpec, make_draft, stored_work
 from ostinato.stores.base import Store
 
 __all__ = ["DraftChecks"]
@@ -52,7 +52,8 @@ class DraftChecks:
         batch: list[ScheduleDraft] = []
         projects: set[str] = set()
         for index, spec in enumerate(specs, 1):
-            drafted = make_draft(spec, self._zone, now, self._code)
+            work = await stored_work(spec.work, self._code)
+            drafted = make_draft(spec if work is spec.work else replace(spec, work=work), self._zone, now, self._code)
             if drafted.project is not None and drafted.project not in projects:
                 await self._projects.get(drafted.project)
                 projects.add(drafted.project)
