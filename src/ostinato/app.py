@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, Unpack, overload
 
 from ostinato.clock import Clock, SystemClock
-from ostinato.config import Settings, load_settings, without_password
+from ostinato.config import Settings, load_settings, switched_off, without_password
 from ostinato.durations import Duration, parse_duration
 from ostinato.engine.node import Engine
 from ostinato.errors import InvalidInput
@@ -72,13 +72,16 @@ class Ostinato(Resources[Sync]):
         slots: int | None = None,
         lanes: dict[str, int] | None = None,
         rates: dict[str, str] | None = None,
+        enabled: bool | None = None,
         settings: Settings | None = None,
         clock: Clock | None = None,
     ) -> None:
-        if settings is not None and any(value is not None for value in (db, tz, slots, lanes, rates)):
-            raise InvalidInput("give either settings or db, tz, slots, lanes and rates, not both", field="settings")
+        if settings is not None and any(value is not None for value in (db, tz, slots, lanes, rates, enabled)):
+            raise InvalidInput(
+                "give either settings or db, tz, slots, lanes, rates and enabled, not both", field="settings"
+            )
         self.name = check_key(name, "name", "give the app a name such as shop")
-        self.settings = settings or load_settings(db=db, tz=tz, slots=slots, lanes=lanes, rates=rates)
+        self.settings = settings or load_settings(db=db, tz=tz, slots=slots, lanes=lanes, rates=rates, enabled=enabled)
         self.clock: Clock = clock or SystemClock()
         tuning = self.settings.tuning
         self.registry = Registry(check_seconds=tuning.check_seconds, listeners=Listeners(tuning))
@@ -210,7 +213,10 @@ class Ostinato(Resources[Sync]):
     # Starting and stopping
 
     def start(self) -> Ostinato:
-        """Start the engine in the background; safe to call twice. SIGTERM drains it, unless it has a handler."""
+        """Start the engine in the background; safe to call twice. SIGTERM drains it, unless it has a handler.
+
+        Where the engine is switched off (`enabled`), it only opens the database, and the log says so.
+        """
         self._host.run(self._start, alone=True)
         drain_on_sigterm(self)
         return self
@@ -256,6 +262,9 @@ class Ostinato(Resources[Sync]):
 
     async def _start(self, container: Container) -> None:
         if container.engine is not None:
+            return
+        if (why := switched_off(self.settings)) is not None:
+            log.info("no engine is started here: %s", why)
             return
         self._logged.clear()
         await self._declare(container)
