@@ -10,11 +10,12 @@ import atexit
 import contextlib
 import sys
 from collections.abc import Awaitable, Callable
+from datetime import datetime
 from functools import partial
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, Unpack, overload
 
-from ostinato.clock import Clock, SystemClock
+from ostinato.clock import Clock, SystemClock, from_micros
 from ostinato.config import Settings, load_settings, switched_off, without_password
 from ostinato.durations import Duration, parse_duration
 from ostinato.engine.node import Engine
@@ -87,7 +88,9 @@ class Ostinato(Resources[Sync]):
         self.registry = Registry(check_seconds=tuning.check_seconds, listeners=Listeners(tuning))
         self._declared: dict[str, ScheduleSpec] = {}
         self._logged: set[str] = set()
-        """The declared schedules that the log has told of since the start."""
+        """The declared schedules whose due times the log has told of since the start."""
+        self._compared: set[str] = set()
+        """Those of which it has told what people changed."""
         self._declaring: asyncio.Task[None] | None = None
         """What was declared after the start is on its way into the database."""
         super().__init__(Sync, EventLoopHost(self._open), self.registry.throttle)
@@ -267,6 +270,7 @@ class Ostinato(Resources[Sync]):
             log.info("no engine is started here: %s", why)
             return
         self._logged.clear()
+        self._compared.clear()
         await self._declare(container)
         engine = container.make_engine()
         try:
@@ -301,12 +305,26 @@ class Ostinato(Resources[Sync]):
         """Make the schedules that the code declares be so, and mark those that it no longer does."""
         if not self.registry.tasks:
             return  # no code: a plain engine, which must not speak for an app of the same name
+        since = from_micros(self.clock.now())
         await container.services.schedules.add_many(self._declared.values())
         orphans = await container.store.schedules.mark_orphans(self.name, list(self._declared), self.clock.now())
         if orphans:
             log.warning("schedules %s are no longer declared by app %r: orphaned", ", ".join(orphans), self.name)
+        await self._log_changes(container, since)
         if is_scheduling_logged():
             await self._log_declared(container)
+
+    async def _log_changes(self, container: Container, since: datetime) -> None:
+        """What the code has changed of its schedules with this start, and what people changed of what it says."""
+        new = [name for name in self._declared if name not in self._compared]
+        self._compared.update(new)
+        found = await container.store.schedules.list_schedules(ScheduleFilter(names=tuple(new))) if new else []
+        for schedule in found:
+            for change in schedule.changes:
+                if change.by is not None:
+                    log.warning("schedule %s: %s", schedule.name, change.sentence(self.settings.tz))
+                elif change.at >= since:
+                    log.info("schedule %s: %s", schedule.name, change.sentence(self.settings.tz))
 
     async def _log_declared(self, container: Container) -> None:
         """When those are due that the log has not told of yet; of many, the first and how many more."""
