@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import inspect
 import os
+import signal
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +16,10 @@ import hypothesis
 import psycopg
 import pytest
 
+from ostinato.stores.sqlite.store import SqliteStore
 from ostinato.tuning import DEFAULT_TUNING, Tuning
 from tests.databases import QUICK, needs_postgres
-from tests.postgres_databases import KeptDatabase, fresh_database
+from tests.postgres_databases import KeptDatabase, fresh_database, migrate
 from tests.postgres_server import server_url, stop_server
 
 # The same examples in every run, so that a failure is the change's and not the dice's.
@@ -33,6 +36,9 @@ _SESSION_PID = pytest.StashKey[int]()
 
 def pytest_configure(config: pytest.Config) -> None:
     """The session has one folder for its server; xdist hands it to the workers."""
+    # A shell lets what it starts in the background ignore Ctrl-C, and every process of the tests would ignore it too.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     given = getattr(config, "workerinput", None)
     if given is None:
         # A developer's own settings must not reach the tests.
@@ -84,6 +90,15 @@ def tuning() -> Tuning:
 def tuned(**numbers: Any) -> pytest.MarkDecorator:
     """The test runs with these numbers instead of the usual ones."""
     return pytest.mark.parametrize("tuning", [Tuning(**numbers)], ids=["tuned"])
+
+
+@pytest.fixture(scope="session")
+def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file of SQLite of which tests get copies, one per worker."""
+    path = tmp_path_factory.mktemp("migrated") / "jobs.db"
+    with ThreadPoolExecutor(1) as thread:  # a test may ask for it on its own loop
+        thread.submit(asyncio.run, migrate(SqliteStore(str(path)))).result()
+    return path
 
 
 @pytest.fixture(scope="session")

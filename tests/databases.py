@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 
-__all__ = ["EACH", "LIGHT", "QUICK", "SHARED", "needs_postgres", "url_of"]
+__all__ = ["EACH", "LIGHT", "QUICK", "SHARED", "needs_postgres", "sqlite_file", "url_of"]
 
 QUICK = "OSTINATO_TEST_QUICK" in os.environ
 EACH = ["memory"] if QUICK else ["sqlite", "postgres"]
@@ -26,10 +27,15 @@ def url_of(request: pytest.FixtureRequest, folder: Path) -> str:
         case "memory":
             return "sqlite://:memory:"
         case "sqlite":
-            return f"sqlite:///{folder / 'jobs.db'}"
+            return f"sqlite:///{sqlite_file(request, folder)}"
         case _:
             url: str = request.getfixturevalue("postgres_url")
             return url
+
+
+def sqlite_file(request: pytest.FixtureRequest, folder: Path) -> Path:
+    """A migrated file without a row: to copy one is a hundred times faster than to make it."""
+    return Path(shutil.copy(request.getfixturevalue("migrated_file"), folder / "jobs.db"))
 
 
 def needs_postgres(item: pytest.Item) -> bool:

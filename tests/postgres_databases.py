@@ -18,9 +18,10 @@ from urllib.parse import urlsplit
 import psycopg
 from psycopg import sql
 
+from ostinato.stores.base import Store
 from ostinato.stores.postgres.store import PostgresStore
 
-__all__ = ["KeptDatabase", "fresh_database", "with_database"]
+__all__ = ["KeptDatabase", "fresh_database", "migrate", "with_database"]
 
 Admin = psycopg.Connection[Any]
 
@@ -91,7 +92,7 @@ class KeptDatabase:
         _create(self._admin, name, "template0")
         url = with_database(self._server, name)
         with ThreadPoolExecutor(1) as thread:  # a test may ask for it on its own loop
-            thread.submit(asyncio.run, _migrate(url)).result()
+            thread.submit(asyncio.run, migrate(PostgresStore(url))).result()
         with psycopg.connect(url, autocommit=True) as connection:
             self._shape = _shape(connection)
         return name
@@ -140,8 +141,7 @@ def _drop(admin: Admin, name: str) -> None:
     admin.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
 
 
-async def _migrate(url: str) -> None:
-    store = PostgresStore(url)
+async def migrate(store: Store) -> None:
     await store.open()
     await store.close()
 

@@ -195,6 +195,8 @@ def _end(finish: Finish) -> tuple[Any, ...]:
             return "run %s of %r failed%s: %s", *who, lasting, finish.reason
         case RunState.CANCELLED | RunState.SUPERSEDED:
             return "run %s of %r was %s%s: %s", *who, finish.state, lasting, finish.reason
+        case RunState.EXPIRED:
+            return "run %s of %r expired: %s", *who, finish.reason
         case _:
             return "run %s of %r was %s: %s", *who, finish.state, finish.reason
 

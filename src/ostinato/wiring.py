@@ -22,6 +22,7 @@ from ostinato.models.run import Ending, NewRun, OuterRun, Run
 from ostinato.models.states import Cause, RunState
 from ostinato.notifications.base import SendError
 from ostinato.notifications.channels import Channels
+from ostinato.notifications.sender import has_sender
 from ostinato.service.schedules.drafts import Code
 from ostinato.service.services import Services
 from ostinato.stores.base import Store
@@ -173,32 +174,34 @@ class Container:
         return self.settings.telegram.chats
 
     async def send_test(self, channel: str) -> Delivery:
-        """Send a test to a channel, and answer what became of it: a node does it, or this process if none lives."""
-        now = self.clock.now()
-        owed = await self.store.notifications.add_delivery(channel, NoticeKind.TEST, channel, {}, now)
-        if self.engine is not None or any(node.state == "alive" for node in await self.store.nodes.list_nodes(now)):
-            return await self._settled(owed)
+        """Send a test to a channel, and answer what became of it: a node does it, or this process if none lives that
+        sends. As it is, if that takes too long."""
+        owed = await self.store.notifications.add_delivery(channel, NoticeKind.TEST, channel, {}, self.clock.now())
+        try:
+            async with asyncio.timeout(self.settings.tuning.send_test_seconds):
+                await self._settled(owed)
+        except TimeoutError:
+            pass  # it says so itself: it is being sent
+        return await self._delivery(owed)
+
+    async def _settled(self, owed: Delivery) -> None:
+        """Wait until a node is through with it. If none is left, send it."""
+        pause = 0.02
+        while (found := await self._delivery(owed)).state in (DeliveryState.PENDING, DeliveryState.SENDING):
+            if found.state is DeliveryState.PENDING:
+                await self._send_if_nobody_does(owed.channel)
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, 0.5)
+
+    async def _send_if_nobody_does(self, channel: str) -> None:
+        if (self.engine is not None and self.engine.sends) or await has_sender(self.store.nodes, self.clock.now()):
+            return
         engine = self.make_engine()
         await engine.prepare(takes_work=False)
         try:
-            async with asyncio.timeout(self.settings.tuning.send_test_seconds):
-                await engine.notifier.send_due(channel)
-        except TimeoutError:
-            pass  # it says so itself: it is being sent
+            await engine.notifier.send_due(channel)
         finally:
             await engine.stop(grace=0)
-        return await self._delivery(owed)
-
-    async def _settled(self, owed: Delivery) -> Delivery:
-        """The delivery once a node is through with it; as it is, if that takes too long."""
-        loop = asyncio.get_running_loop()
-        until, pause = loop.time() + self.settings.tuning.send_test_seconds, 0.02
-        while (found := await self._delivery(owed)).state in (DeliveryState.PENDING, DeliveryState.SENDING):
-            if loop.time() >= until:
-                break
-            await asyncio.sleep(pause)
-            pause = min(2 * pause, 0.5)
-        return found
 
     async def _delivery(self, owed: Delivery) -> Delivery:
         wanted = DeliveryFilter(channel=owed.channel, before_id=DeliveryId(owed.id + 1), limit=1)

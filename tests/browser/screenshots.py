@@ -17,6 +17,7 @@ from tests.browser.scenario import play
 from tests.browser.seed import ZONE, fill_shop
 from tests.browser.server import Server
 from tests.doors.command_line import Process, eventually
+from tests.engine.http_server import answer, serving
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 
@@ -44,21 +45,45 @@ def _is_begun(run: RunHandle) -> None:
     eventually(lambda: run.get().state == "running", "the agent is at it")
 
 
+def fail_and_tell(server: Server, phone: str) -> None:
+    """A schedule that fails twice, of which a channel is told and a second one cannot be."""
+    server.cli("notify", "add", "phone", phone, "--quiet", "22:00-22:01", "--note", "who is on call")
+    server.cli("notify", "add", "ops-mail", "mailtos://ops:secret@mail.example.invalid", "--digest", "daily 08:00")
+    server.cli("notify", "rule", "add", "--all", "ops-mail")
+    command = "echo 'rsync: connection to the warehouse timed out' >&2; exit 30"
+    given = ("--shell", command, "--retry", "0", "--notify", "phone", "--project", "shop")
+    server.cli("schedule", "add", "reserve-stock", "every 1h", *given)
+    for times in (1, 2):
+        server.cli("schedule", "trigger", "reserve-stock")
+        failed = partial(_has_failed, server, times)
+        eventually(failed, "the incident counts it")
+    eventually(lambda: "sent" in server.cli("notify", "log"), "the phone was told")
+
+
+def _has_failed(server: Server, times: int) -> bool:
+    return [incident["count"] for incident in json.loads(server.cli("incident", "ls", "--json"))] == [times]
+
+
 def take_screenshots(folder: Path) -> None:
     fill_shop(folder, datetime.now(UTC))
     shutil.copy(shop.__file__, folder / "shop.py")
     agent = folder / "claude"
     agent.write_text(f"#!{sys.executable} -IS\n{Path(shop_agent.__file__).read_text()}")
     agent.chmod(0o755)
-    (folder / "ostinato.toml").write_text(f"[agents.claude]\ncommand = {json.dumps([str(agent)])}\n")
+    (folder / "ostinato.toml").write_text(
+        f'notify_allow = ["127.0.0.1"]\n[agents.claude]\ncommand = {json.dumps([str(agent)])}\n'
+    )
     with (
+        serving() as phone,
         Server(folder, "--app", "shop:app", zone=ZONE) as server,
         Process(folder, ("worker", "--app", "shop:app"), "worker") as worker,
     ):
+        phone.on("/phone", answer())
         eventually(lambda: "started: " in worker.err, "the second node is there")
         run = server.cli("schedule", "trigger", "reindex-search").strip()
         for name, role in TOKENS:
             server.cli("token", "add", name, "--role", role)
+        fail_and_tell(server, f"json://127.0.0.1:{phone.port}/phone")
         converse(folder)
         token = server.cli("token", "add", "ada", "--role", "admin").split()[-1]
         pictures = {"SCREENSHOT_FOLDER": str(IMAGES), "SCREENSHOT_RUN": run, "SCREENSHOT_TOKEN": token}

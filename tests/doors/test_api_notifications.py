@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
 
 from ostinato import Run, Shell
+from ostinato.models.ids import NodeId
+from ostinato.stores.base import Settled
 from ostinato.wiring import Container
 from tests.doors.web import Client, Web
 
@@ -19,7 +22,17 @@ async def _executed(container: Container, command: str) -> Run:
     return await container.execute(await container.services.runs.draft(Shell(command)))
 
 
+async def _settled(container: Container, error: str) -> None:
+    """What is owed cannot be sent."""
+    node, now, store = NodeId("n"), container.clock.now(), container.store.notifications
+    (parcel,) = await store.claim_deliveries(node, now, [], 10)
+    ids = [delivery.id for delivery in parcel.deliveries]
+    await store.settle_delivery(node, Settled(parcel.name, parcel.key, ids, now, error, now + 60_000_000))
+
+
 def fail(web: Web, times: int = 1) -> None:
+    """What is told of it is left to a node, which never sends it."""
+    web.beat()
     for _ in range(times):
         assert web.run(_executed(web.container, "exit 7")).state == "failed"
 
@@ -76,6 +89,28 @@ def test_who_may_only_look_is_not_shown_where_a_channel_leads(web: Web, admin: C
     (channel,) = viewer.get("/api/channels").json()["items"]
     assert channel["url"] == "***"
     assert web.script("operator").get("/api/channels/phone").json()["url"] == "json://***@example.org/***"
+
+
+def test_nor_is_it_in_why_a_message_could_not_be_sent(web: Web, admin: Client) -> None:
+    admin.post("/api/channels", PHONE)
+    admin.post("/api/rules", {"channel": "phone"})
+    fail(web)
+    web.run(_settled(web.container, "example.org: no route to 10.1.2.3"))
+    paths = ("/api/channels", "/api/channels/phone", "/api/deliveries", "/api/incidents/1")
+    viewer, operator = web.script("viewer"), web.script("operator")
+    for path in paths:
+        assert not {"example.org", "10.1.2.3"} & set(re.findall(r"[\w.]+", viewer.get(path).text)), path
+        assert "operators see why" in viewer.get(path).text, path
+        assert "no route to 10.1.2.3" in operator.get(path).text, path
+
+
+def test_why_a_message_was_dropped_is_for_everybody(web: Web, admin: Client) -> None:
+    admin.post("/api/channels", PHONE)
+    admin.post("/api/rules", {"channel": "phone"})
+    fail(web)
+    admin.send("DELETE", "/api/channels/phone")
+    (dropped,) = web.script("viewer").get("/api/deliveries").json()["items"]
+    assert (dropped["state"], dropped["error"]) == ("dropped", "its channel was removed")
 
 
 def test_a_channel_that_schedules_name_is_removed_only_by_force(admin: Client) -> None:

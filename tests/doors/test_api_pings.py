@@ -10,6 +10,7 @@ import pytest
 from ostinato.api import ping_throttle
 from ostinato.api.login_throttle import PER_ADDRESS
 from ostinato.api.routes.pings import KEPT_OUTPUT
+from ostinato.models.check_in import KeyPurpose
 from tests.doors.web import Client, Web
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -110,11 +111,41 @@ def test_a_badge_key_pings_nothing_and_a_ping_key_shows_nothing(web: Web, admin:
     assert runs(admin) == []
 
 
-def test_whoever_guesses_has_few_tries_and_keys_go_on(web: Web, admin: Client, path: str) -> None:
+def test_whoever_guesses_has_few_tries_and_machines_that_are_known_go_on(web: Web, admin: Client, path: str) -> None:
     stranger = web.anybody("192.0.2.9")
+    assert stranger.get(path).status_code == 200
     answers = [stranger.get(f"/ping/guess{number}").status_code for number in range(PER_ADDRESS + 1)]
     assert answers == [404] * PER_ADDRESS + [429]
     assert stranger.get(path).status_code == 200
+    add(admin, "other")
+    other = ping_path(admin, "other")
+    assert stranger.get(other).status_code == 429, "nobody knows whether it is one more guess"
+    assert web.anybody("192.0.2.10").get(other).status_code == 200
+
+
+@pytest.mark.parametrize("place", ["/ping/{}", "/ping/{}/start", "/badge/{}.svg"])
+def test_guesses_of_who_has_to_wait_cost_no_read(web: Web, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
+    keys = [f"{number:024}" for number in range(PER_ADDRESS + 20)]
+    stranger = web.anybody("192.0.2.9")
+    looked_up: list[str] = []
+    store = web.container.store.check_ins
+
+    async def schedule_of_key(hash: str, purpose: KeyPurpose) -> str | None:
+        looked_up.append(hash)
+        return None
+
+    monkeypatch.setattr(store, "schedule_of_key", schedule_of_key)
+    answers = [stranger.get(place.format(key)).status_code for key in keys]
+    assert answers == [404] * PER_ADDRESS + [429] * 20
+    assert len(looked_up) == PER_ADDRESS
+
+
+def test_a_key_that_was_replaced_is_a_guess_like_any_other(web: Web, admin: Client, path: str) -> None:
+    stranger = web.anybody("192.0.2.9")
+    assert stranger.get(path).status_code == 200
+    ping_path(admin, new=True)
+    answers = [stranger.get(path).status_code for _ in range(PER_ADDRESS + 1)]
+    assert answers == [404] * PER_ADDRESS + [429]
 
 
 def test_a_machine_that_checks_in_all_the_time_is_asked_to_wait(
@@ -207,3 +238,15 @@ def test_a_schedule_says_until_when_it_is_fresh(web: Web, admin: Client) -> None
     assert (schedule["late"], schedule["fresh_until"] is not None, schedule["policy"]["fresh"]) == (False, True, "1d2h")
     why = admin.get("/api/schedules/backup/why").json()
     assert any(fact.startswith("fresh until ") for fact in why["facts"])
+
+
+def test_a_badge_of_what_succeeded_with_errors_has_a_look_of_its_own(web: Web, admin: Client, path: str) -> None:
+    shown = badge_path(admin)
+    looks: dict[str, str] = {}
+    for change in ("cause = NULL", "cause = 'errors'", "state = 'failed', cause = 'exit_status'"):
+        web.anybody().get(path)
+        web.sql(f"UPDATE runs SET {change} WHERE id = (SELECT max(id) FROM runs)")
+        picture = ElementTree.fromstring(web.anybody().get(shown).text)
+        looks[picture.attrib["aria-label"]] = picture.findall(f"{SVG}rect")[1].attrib["fill"]
+    assert list(looks) == ["backup: ok", "backup: with errors", "backup: failing"]
+    assert len(set(looks.values())) == 3

@@ -189,7 +189,7 @@ def test_what_was_not_shown_cannot_be_given_back(web: Web, role: Role) -> None:
         assert [error["field"] for error in answer.json()["errors"]] == ["work.headers.X-Key"]
 
 
-def test_the_ping_url_of_a_policy_is_an_admins(web: Web) -> None:
+def test_the_ping_url_of_a_policy_is_shown_to_nobody(web: Web) -> None:
     policies = {"literal": f"https://hc.example/{SECRET}", "reference": "env:HC_URL"}
     admin = web.script(Role.ADMIN, "maker")
     for name, url in policies.items():
@@ -203,10 +203,22 @@ def test_the_ping_url_of_a_policy_is_an_admins(web: Web) -> None:
     for role in Role:
         client = web.script(role)
         shown = {name: client.get(f"/api/schedules/{name}").json()["policy"]["ping_url"] for name in policies}
-        hidden = policies if role is Role.ADMIN else {**policies, "literal": "***"}
-        assert shown == hidden
-        assert (SECRET in client.get("/api/schedules").text) == (role is Role.ADMIN)
+        assert shown == {**policies, "literal": "***"}
+        assert "hc.example" not in client.get("/api/schedules").text
     assert "hc.example" not in admin.get("/api/audit").text
+
+
+def test_a_ping_url_that_comes_back_as_it_is_shown_stays_as_it_is(web: Web) -> None:
+    services, url = web.container.services, f"https://hc.example/{SECRET}"
+    web.run(services.schedules.add("pinged", "every 1h", "x", ping_url=url))
+    answer = _patch(web.script(Role.ADMIN), "pinged", policy={"ping_url": "***", "priority": 3})
+    assert (answer.status_code, answer.json()["policy"]["priority"]) == (200, 3)
+    assert web.run(services.schedules.get("pinged")).policy.ping_url == url
+    work = {"kind": "function", "task": "x"}
+    body = {"name": "new", "timing": "every 1h", "work": work, "policy": {"ping_url": "***"}}
+    refused = web.script(Role.ADMIN, "other").post("/api/schedules", body)
+    assert refused.status_code == 422
+    assert "stands for what was not shown" in refused.text
 
 
 def test_an_operator_reads_no_secret_of_the_machine_by_a_ping_url(web: Web) -> None:

@@ -36,10 +36,44 @@ def copied(cli: CommandLine) -> CommandLine:
 
 def test_run_ls_has_a_mark_and_the_totals(copied: CommandLine) -> None:
     title, *rows = copied.ok("run", "ls", "--task", "copy").out.splitlines()
-    assert title.split() == ["ID", "DUE", "STATE", "TOOK", "TRY", "TRIGGER", "NAME", "TOTALS"]
+    assert title.split() == ["ID", "DUE", "STATE", "TOOK", "NAME", "TOTALS"]
     assert ["succeeded, 3 errors" in row for row in rows] == [True, False, True]
-    assert all("copied 1,200" in row for row in rows)
+    assert all(row.endswith("copied 1,200, cost_usd 0.25") for row in rows)
     assert max(map(len, [title, *rows])) <= 80
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_name_state_and_totals_are_whole_at_any_usual_width(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    app = Ostinato(f"sqlite:///{cli.folder}/ostinato.db", clock=FakeClock())
+
+    @app.task("copy", retry=0)
+    def copy(run: RunContext) -> None:
+        run.count("copied", 1200)
+        run.count("skipped", 35)
+        run.count("errors", 3)
+
+    @app.task("fail", retry=0)
+    def fail() -> None:
+        raise ValueError("the disk is full, and so is the one beside it, on every machine that was asked for room")
+
+    app.schedules.add("copy-archive", "every 1h", copy)
+    app.schedules.add("nightly-upload", "every 2h", fail)
+    simulate(app, lasting="2h")
+    app.stop()
+    monkeypatch.setenv("COLUMNS", str(width))
+    title, *rows = cli.ok("run", "ls").out.splitlines()
+    assert max(map(len, [title, *rows])) <= width
+    assert title.endswith("NAME            TOTALS, REASON")
+    assert width == 80 or all(one in title for one in ("TOOK", "TRY", "TRIGGER"))
+    copied, failed = ([row for row in rows if name in row] for name in ("copy-archive", "nightly-upload"))
+    assert len(copied) == 2
+    for row in copied:
+        assert "succeeded, 3 errors" in row
+        assert row.endswith("copy-archive    copied 1,200, skipped 35")
+    assert "failed" in failed[0]
+    assert "ValueError: the" in failed[0]
 
 
 def test_run_ls_without_totals_has_no_column_for_them(copied: CommandLine) -> None:

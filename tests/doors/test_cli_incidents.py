@@ -33,7 +33,7 @@ KEYS = [
 @pytest.fixture
 def failing(cli: CommandLine) -> CommandLine:
     """Three failed runs of one cause, and one of another; a channel that was to be told of the first."""
-    cli.ok("notify", "add", "ops", "json://example.org/token")
+    cli.ok("notify", "add", "ops", "json://127.0.0.1:1/token")
     cli.ok("notify", "rule", "add", "ops", "--all")
     for _ in range(3):
         assert cli("exec", "--shell", "exit 7").code == 7
@@ -70,7 +70,7 @@ def test_an_incident_shows_whom_it_was_told_and_its_runs(failing: CommandLine) -
     assert "told: ops: failed, pending" in shown
     assert "runs: 3, 2, 1" in shown
     detail = failing.ok("incident", "show", "1", "--json").json
-    assert sorted(detail) == sorted([*KEYS, "deliveries", "runs"])
+    assert sorted(detail) == sorted([*KEYS, "deliveries", "runs", "reruns"])
     (told,) = detail["deliveries"]
     assert (told["channel"], told["kind"], told["state"], detail["runs"]) == ("ops", "failed", "pending", [3, 2, 1])
     log = failing.ok("notify", "log", "--json").json
@@ -106,6 +106,12 @@ def test_all_failed_runs_of_an_incident_are_run_again(failing: CommandLine) -> N
     queued = failing.ok("run", "ls", "--state", "queued", "--json").json
     assert {(run["trigger"], run["work"]["command"]) for run in queued} == {("manual", "exit 7")}
     assert sorted(run["id"] for run in queued) == made["runs"]
+    reruns = failing.ok("incident", "show", "1", "--json").json["reruns"]
+    assert reruns == [
+        {"of": of, "run": run, "state": "queued", "reason": None}
+        for of, run in zip((3, 2, 1), reversed(made["runs"]), strict=True)
+    ]
+    assert f"3 as {made['runs'][-1]}: queued" in failing.ok("incident", "show", "1").out
     assert failing.ok("incident", "rerun", "2").err.startswith("queued 1 run of incident 2: ")
 
 

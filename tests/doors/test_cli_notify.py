@@ -9,7 +9,7 @@ import sys
 import apsw
 import pytest
 
-from tests.doors.command_line import CommandLine
+from tests.doors.command_line import CommandLine, eventually
 from tests.engine.http_server import answer, serving
 
 URL = "json://user:secret@example.org/token"
@@ -26,6 +26,8 @@ CHANNEL_KEYS = [
     "failures",
     "error",
     "retry_at",
+    "waiting",
+    "waits",
 ]
 RULE_KEYS = ["id", "channel", "on", "project", "digest", "zone", "digest_at", "created_at"]
 
@@ -171,3 +173,29 @@ def test_where_nothing_may_be_sent_is_said_when_it_is_added_and_tested(cli: Comm
     assert "notify_allow" in _channels(cli)[0][1]
     assert "apprise cannot use" in cli.ok("notify", "add", "odd", "nonsense://secret").err
     assert "MISSING" in cli.ok("notify", "add", "mail", "env:MISSING").err
+
+
+def test_what_waits_says_why_and_until_when(cli: CommandLine) -> None:
+    cli.ok("notify", "add", "phone", URL)
+    cli.ok("schedule", "add", "job", "every 1h", "--shell", "exit 3", "--retry", "0", "--notify", "phone")
+    database = apsw.Connection(str(cli.folder / "ostinato.db"))
+    database.execute(
+        "INSERT INTO deliveries (key, at, channel, kind, subject, ready_at, data) VALUES ('k', 0, 'phone', 'failed', "
+        "'job', 0, '{}')"
+    )
+    (waiting,) = cli.ok("notify", "log", "--json").json
+    assert waiting["waits"] == {"reason": "no_node", "until": None, "text": "no engine is running"}
+    assert "1 waits: no engine is running" in cli.ok("notify", "ls").out
+    assert "pending" in cli.ok("notify", "log").out
+    cli.ok("notify", "add", "phone", "--digest", "at 2999-01-01T08:00")
+
+    def waits_for_digest() -> bool:
+        (channel,) = cli.ok("notify", "ls", "--json").json
+        told = {"reason": "digest", "until": "2999-01-01T08:00:00Z", "text": "digest of the channel"}
+        return (channel["waiting"], channel["waits"]) == (1, told)
+
+    with cli.start("worker"):
+        eventually(waits_for_digest, "the message waits for the digest")
+        assert "1 waits: until 2999-01-01" in cli.ok("notify", "ls").out
+        assert "digest of the channel" in cli.ok("notify", "show", "phone").out
+        assert " until 2999-01-01" in cli.ok("notify", "log").out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import apsw
 import pytest
 
 from tests.doors.command_line import CommandLine
@@ -191,3 +192,16 @@ def test_a_wrong_flag_exits_with_2_and_adds_nothing(cli: CommandLine, flags: lis
     assert told in answer.err
     assert "Traceback" not in answer.err
     assert cli.ok("schedule", "ls", "--json").json == []
+
+
+def test_a_ping_url_is_not_shown(cli: CommandLine) -> None:
+    url = "https://hc.example/5f0c8d1e"
+    cli.ok("schedule", "add", "job", "every 1h", "--shell", "true", "--ping-url", url)
+    cli.ok("schedule", "edit", "job", "--ping-url", "***", "--priority", "3")
+    shown = [cli.ok("schedule", *verb).out for verb in (["show", "job"], ["show", "job", "--json"], ["ls", "--json"])]
+    assert "ping_url ***" in shown[0]
+    assert "5f0c8d1e" not in "".join(shown)
+    ((stored,),) = apsw.Connection(str(cli.folder / "ostinato.db")).execute("SELECT policy FROM schedules")
+    assert url in str(stored)
+    cli.ok("schedule", "edit", "job", "--ping-url", "env:HC_URL")
+    assert "ping_url env:HC_URL" in cli.ok("schedule", "show", "job").out

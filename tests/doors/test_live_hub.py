@@ -21,6 +21,7 @@ from ostinato.execution.registry import Registry
 from ostinato.models.live import LiveEvent
 from ostinato.models.output import OutputPart
 from ostinato.models.run import Report
+from ostinato.models.states import RunState
 from ostinato.service.live import hub as live_hub
 from ostinato.service.live.changes import OVERLAP
 from ostinato.service.live.hub import LiveHub
@@ -91,6 +92,43 @@ async def test_who_takes_many_messages_lets_others_go_on() -> None:
         parts.append(taken)
     assert taken == 1_000
     assert max(second - first for first, second in pairwise(parts)) <= 50
+
+
+async def test_an_incident_is_published_when_it_opens_counts_on_is_seen_to_and_closes(tmp_path: Path) -> None:
+    async with container_on(tmp_path) as container:
+        listener = await joined(container.services.live)
+
+        async def end(state: RunState) -> None:
+            await enqueue(container, 1)
+            now = SystemClock().now()
+            (run,) = (await container.store.runs.claim_runs(claim(now=now, tasks=("work",)))).runs
+            done = finish(run, state, name="work", task="work", started_at=now, finished_at=now, tells=True)
+            await container.store.runs.finish_runs([done])
+
+        async def told() -> dict[str, Any]:
+            """The next event of an incident."""
+            message = (await until(listener, lambda one: str(kind_of(one)).startswith("incident")))[-1]
+            assert isinstance(message, Happened)
+            event: dict[str, Any] = msgspec.json.decode(message.event)
+            return event
+
+        await end(RunState.FAILED)
+        opened = await told()
+        incident = await container.services.incidents.get(opened["data"]["id"])
+        assert (opened["kind"], opened["run"], opened["schedule"]) == ("incident_opened", None, None)
+        assert opened["data"] == msgspec.json.decode(msgspec.json.encode(incident)), "as REST shows it"
+        await end(RunState.FAILED)
+        again = await told()
+        assert (again["kind"], again["data"]["count"]) == ("incident_changed", 2)
+        await container.services.incidents.ack(incident.id, who="ada", note="the disk is ordered")
+        acked = await told()
+        assert (acked["kind"], acked["data"]["acked_by"]) == ("incident_changed", "ada")
+        await end(RunState.SUCCEEDED)
+        closed = await told()
+        assert (closed["kind"], closed["data"]["state"]) == ("incident_closed", "closed")
+        await end(RunState.FAILED)
+        reopened = await told()
+        assert (reopened["kind"], reopened["data"]["reopened"]) == ("incident_opened", 1)
 
 
 # --- beginning, and going on ----------------------------------------------------------------------------------------

@@ -6,11 +6,12 @@ they come past "not found". No engine runs: nothing of what it makes up is execu
 
 from __future__ import annotations
 
+import copy
 import shutil
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import httpx
 import pytest
@@ -27,11 +28,10 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from ostinato.api.app import create_app
-from ostinato.api.container import ApiContainer
 from ostinato.execution.registry import Registry
 from tests.doors.good_requests import GOOD, KNOWN, furnish
 from tests.doors.web import BASE, Client, web_on
+from tests.openapi_document import DOCUMENT
 
 CHECKS = [
     not_a_server_error,
@@ -44,8 +44,7 @@ EXAMPLES = 10
 LONGEST_URL = 65_536
 """Longer ones httpx does not send."""
 
-document = create_app(cast(ApiContainer, None)).openapi()
-schema = schemathesis.openapi.from_dict(document)
+schema = schemathesis.openapi.from_dict(copy.deepcopy(DOCUMENT))
 schema.config.generation.update(max_examples=EXAMPLES, deterministic=True, with_security_parameters=False)
 operations = [found.ok() for found in schema.get_all_operations() if isinstance(found, Ok)]
 
@@ -131,14 +130,14 @@ def test_every_operation_grants_a_good_request(
     case = operation.Case(path_parameters=known_to(operation))
     case.validate_response(response, checks=CHECKS)
     if "json" in response.headers.get("content-type", ""):
-        told = document["paths"][operation.path][operation.method.lower()]["responses"][str(good.status)]
+        told = DOCUMENT["paths"][operation.path][operation.method.lower()]["responses"][str(good.status)]
         assert list(undescribed(response.json(), told["content"]["application/json"]["schema"])) == []
 
 
 def undescribed(value: Any, schema: dict[str, Any], path: str = "") -> Iterator[str]:
     """What an answer holds and its schema does not name."""
     if "$ref" in schema:
-        schema = document["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
+        schema = DOCUMENT["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
     forms = [form for form in schema.get("anyOf", ()) if form.get("type") != "null"]
     if forms and value is not None:
         # Of several forms it is enough to be one.

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from ostinato import Ostinato, Shell
+from ostinato.models.access import Role
 from ostinato.models.ids import RunId
-from ostinato.models.notification import DeliveryFilter, DeliveryState, NoticeKind
+from ostinato.models.notification import ChannelDraft, DeliveryFilter, DeliveryState, NoticeKind
 from ostinato.models.telegram import TelegramSettings
 from ostinato.notifications.base import SendError
 from ostinato.notifications.telegram import TelegramSender, buttons_of
@@ -18,6 +19,8 @@ from tests.engine.stand_in import StandIn
 from tests.telegram_server import TOKEN, TelegramServer
 
 VARIABLE = "TEST_BOT_TOKEN"
+LEFT = ChannelDraft(f"telegram:{ADMIN}", f"telegram://{ADMIN}")
+"""As the bot made it, when that chat was on the list."""
 
 
 def sent(app: Ostinato) -> int:
@@ -109,6 +112,26 @@ def test_a_schedule_added_in_a_chat_answers_there(make_bot: MakeBot, telegram: T
     telegram.wait_for("hello succeeded", ADMIN)
 
 
+def test_a_chat_that_is_not_on_the_list_any_more_is_told_nothing(make_bot: MakeBot, telegram: TelegramServer) -> None:
+    """Neither by a rule, nor by a schedule, nor under another name."""
+    app = make_bot(chats={OPERATOR: "operator"})
+    app.notifications.add("phone", f"telegram://{ADMIN}")
+    app.with_engine(lambda engine: engine.store.notifications.put_channel(LEFT, engine.clock.now()))
+    for name in ("phone", LEFT.name, f"telegram:{OPERATOR}"):
+        app.notifications.add_rule(name)
+    app.schedules.add("bad", "0 9 1 1 *", Shell("exit 3"), retry=0, notify=[LEFT.name])
+    app.schedules.trigger("bad")
+    telegram.wait_for("bad failed", OPERATOR)
+    telegram.wait_until(lambda: all(one.state not in ("pending", "sending") for one in app.notifications.log()))
+    assert {one.channel: (one.state, one.error) for one in app.notifications.log()} == {
+        "phone": ("dropped", "its chat is not on the list of [telegram] chats"),
+        LEFT.name: ("dropped", "its chat is not on the list of [telegram] chats"),
+        f"telegram:{OPERATOR}": ("sent", None),
+    }
+    assert {one.chat for one in telegram.said} == {OPERATOR}
+    assert app.notifications.test("phone").state == "dropped"
+
+
 @pytest.mark.parametrize(
     ("kind", "run", "schedule", "buttons"),
     [
@@ -139,6 +162,7 @@ def test_a_failure_has_the_buttons_that_make_sense(
         ("telegram://42", "env:WRONG_TOKEN", "does not know the bot's token"),
         ("telegram://42", "env:NO_TOKEN", "environment has no NO_TOKEN"),
         ("telegram://42", None, "this node has no Telegram bot"),
+        ("telegram://43", f"env:{VARIABLE}", "not on the list"),
     ],
 )
 async def test_a_channel_is_checked_without_a_message(
@@ -146,7 +170,7 @@ async def test_a_channel_is_checked_without_a_message(
 ) -> None:
     monkeypatch.setenv(VARIABLE, TOKEN)
     monkeypatch.setenv("WRONG_TOKEN", f"{TOKEN}x")
-    sender = TelegramSender(TelegramSettings(token=token, api=telegram.url))
+    sender = TelegramSender(TelegramSettings(token, {42: Role.ADMIN}, telegram.url))
     if says is None:
         await sender.check(url)
     else:

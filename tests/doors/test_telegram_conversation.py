@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from ostinato import Ostinato
+from ostinato.models.access import AuditFilter
 from ostinato.models.notification import ChannelDraft
 from ostinato.models.session_options import read_session_defaults
-from tests.doors.telegram_bot import ADMIN, GROUP, OPERATOR, MakeBot
+from tests.doors.telegram_bot import ADMIN, GROUP, OPERATOR, VIEWER, MakeBot
 from tests.engine.stand_in import StandIn
 from tests.telegram_server import TelegramServer
 
@@ -159,3 +160,39 @@ def test_each_chat_is_a_channel_and_what_was_set_for_one_stays(make_bot: MakeBot
         "telegram:44": ("telegram://44", None),
         "telegram:-1001": ("telegram://-1001", None),
     }
+
+
+def said(telegram: TelegramServer) -> list[str]:
+    return [one.text for one in telegram.said if one.chat == GROUP]
+
+
+def test_the_talk_of_a_group_is_not_answered_unless_the_bot_is_addressed(
+    make_bot: MakeBot, telegram: TelegramServer
+) -> None:
+    app = make_bot(task="reply")
+    heard = replying(app, debounce="0s")
+    telegram.write(GROUP, "shall we have lunch?", user=VIEWER)
+    telegram.write(GROUP, "/weather", user=VIEWER)
+    telegram.wait_handled(telegram.write(GROUP, "at noon", user=VIEWER))
+    assert said(telegram) == []
+    assert app.with_engine(lambda engine: engine.store.access.list_audit(AuditFilter(verb="denied"))) == []
+    bot = {"id": 7, "is_bot": True, "first_name": "x", "username": "ostinato_test_bot"}
+    answered = {"message_id": 1, "date": 1, "chat": {"id": GROUP, "type": "supergroup"}, "from": bot, "text": "…"}
+    for number, (text, more) in enumerate(
+        (("and you, @Ostinato_Test_Bot?", {}), ("why?", {"reply_to_message": answered})), 1
+    ):
+        telegram.write(GROUP, text, user=VIEWER, **more)
+        telegram.wait_until(lambda number=number: len(said(telegram)) == number)  # type: ignore[misc]
+    assert all("writing here needs the role operator" in text for text in said(telegram))
+    telegram.write(GROUP, "/weather@ostinato_test_bot", user=VIEWER)
+    telegram.wait_for("there is no such command", GROUP)
+    telegram.write(GROUP, "to whom it may concern", user=OPERATOR)
+    telegram.wait_until(lambda: heard == [["to whom it may concern"]])
+
+
+def test_nobody_is_told_in_a_group_that_nobody_answers_texts(make_bot: MakeBot, telegram: TelegramServer) -> None:
+    make_bot()
+    telegram.wait_handled(telegram.write(GROUP, "hello", user=ADMIN))
+    assert said(telegram) == []
+    telegram.write(GROUP, "hello @ostinato_test_bot", user=ADMIN)
+    telegram.wait_for("Nobody answers texts here", GROUP)

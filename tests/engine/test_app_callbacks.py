@@ -12,8 +12,7 @@ from typing import Any, get_args
 
 import pytest
 
-from ostinato import AppEvent, AppEventKind, AppEventName, Ostinato, RunState
-from ostinato.engine import announcer
+from ostinato import AppEvent, AppEventKind, AppEventName, Ostinato, RunState, announcer
 from ostinato.errors import InvalidInput
 from ostinato.listeners import Listeners
 from ostinato.testing import drain

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 
-from ostinato import AppEvent, AppEventKind, Cause, Ostinato, RunState, Snooze
+from ostinato import AppEvent, AppEventKind, Cause, CheckIn, Ostinato, RunState, Shell, Snooze
 from ostinato.engine.node import Engine
+from ostinato.logs import RUN_LOGGER
+from ostinato.models.check_in import Ping, PingSignal
 from ostinato.models.ids import NodeId
+from ostinato.models.run import NewRun
+from ostinato.models.states import Trigger
 from ostinato.testing import FakeClock, drain, simulate
+from ostinato.wiring import Container
 from tests.engine.conftest import Gate, MakeApp, eventually, on_shared
 
 INCIDENTS = {AppEventKind.INCIDENT_OPENED, AppEventKind.INCIDENT_CLOSED}
@@ -76,6 +83,77 @@ def test_an_incident_is_told_when_it_opens_and_when_it_closes(app: Ostinato) -> 
         ("incident.closed", "job", Cause.RAISED, 2),
     ]
     assert told[0].incident == told[1].incident
+
+
+def test_a_run_that_expires_in_the_queue_is_told_with_its_incident_and_logged(
+    app: Ostinato, fake_clock: FakeClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    told = listening(app, AppEventKind.RUN_SKIPPED, AppEventKind.INCIDENT_OPENED)
+    run = app.task("job", max_age="5m")(lambda: None).enqueue()
+    due_at = fake_clock.now_utc()
+    fake_clock.advance("5m")
+    drain(app)
+    opened, skipped = told
+    assert (opened.kind, opened.subject, opened.cause, opened.run) == ("incident.opened", "job", "expired", run.id)
+    assert (skipped.kind, skipped.run, skipped.task, skipped.due_at) == ("run.skipped", run.id, "job", due_at)
+    row = app.runs.get(run.id)
+    assert (skipped.state, skipped.cause, skipped.reason) == (row.state, row.cause, row.reason)
+    (line,) = [record for record in caplog.records if record.name == RUN_LOGGER]
+    assert line.getMessage() == f"run {run.id} of 'job' expired: {row.reason}"
+
+
+def test_a_run_that_waits_here_for_its_turn_and_expires_is_told_with_its_incident(
+    app: Ostinato, fake_clock: FakeClock
+) -> None:
+    told = listening(app, AppEventKind.RUN_SKIPPED, AppEventKind.INCIDENT_OPENED)
+    app.enqueue(Shell("true"), session="q")
+    with ThreadPoolExecutor(1) as beside:
+        executed = beside.submit(lambda: app.execute(Shell("true"), session="q", max_age="5m"))
+        eventually(lambda: len(app.runs.list(session="q")) == 2)
+        fake_clock.advance("5m")
+        assert executed.result(60).state is RunState.EXPIRED
+    app.stop()
+    assert names(told) == ["incident.opened", "run.skipped"]
+
+
+def test_what_a_machine_that_checks_in_tells_comes_with_its_incident(
+    app: Ostinato, caplog: pytest.LogCaptureFixture
+) -> None:
+    told = listening(app, AppEventKind.RUN_STARTED, AppEventKind.RUN_FAILED, AppEventKind.RUN_SUCCEEDED, *INCIDENTS)
+    app.schedules.add("backup", "daily 03:00", CheckIn(), tz="UTC")
+    key = app.schedules.ping_key("backup").key
+
+    async def check_in(container: Container, ping: Ping) -> None:
+        assert await container.services.check_ins.check_in(key, ping) is not None
+
+    for ping in (Ping(PingSignal.START), Ping(PingSignal.FAIL, 3), Ping(PingSignal.SUCCESS)):
+        app.schedules._host.run(partial(check_in, ping=ping))
+    app.stop()
+    assert names(told) == ["run.started", "incident.opened", "run.failed", "incident.closed", "run.succeeded"]
+    started, opened, failed, closed, succeeded = told
+    assert {event.schedule for event in told} == {"backup"}
+    assert (opened.cause, opened.subject, opened.incident) == (Cause.EXIT_STATUS, "backup", closed.incident)
+    assert started.run == failed.run != succeeded.run
+    row = app.runs.get(failed.run or 0)
+    assert (failed.state, failed.cause, failed.reason, failed.attempt) == (row.state, row.cause, row.reason, 1)
+    lines = [record.getMessage() for record in caplog.records if record.name == RUN_LOGGER]
+    assert lines == [f"run {failed.run} of 'backup' failed after 0ms: {row.reason}"]
+
+
+def test_a_run_that_waited_for_a_lost_node_is_told_as_failed_with_its_incident(
+    app: Ostinato, fake_clock: FakeClock
+) -> None:
+    told = listening(app, AppEventKind.RUN_FAILED, AppEventKind.INCIDENT_OPENED)
+
+    async def leave(engine: Engine) -> None:
+        now = fake_clock.now()
+        run = NewRun("shell", None, '{"command":"true"}', "{}", Trigger.API, now, now, "default", session="q")
+        await engine.store.runs.queue_bound(run, NodeId("gone"), now)
+
+    app.with_engine(leave)
+    drain(app)
+    assert names(told) == ["incident.opened", "run.failed"]
+    assert {event.cause for event in told} == {Cause.NODE_LOST}
 
 
 def test_what_is_put_off_without_being_an_attempt_is_not_told_as_retrying(memory_app: Ostinato) -> None:

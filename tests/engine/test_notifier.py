@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from ostinato import Ostinato
+from ostinato import Ostinato, Shell
 from ostinato.clock import SECOND, to_micros
 from ostinato.engine.node import Engine
 from ostinato.errors import StoreUnavailable
 from ostinato.models.notification import MESSAGES_A_MINUTE, DeliveryState, NoticeKind, RuleDraft
-from ostinato.notifications.sender import MOST_TRIES, backoff
+from ostinato.notifications.sender import backoff
 from ostinato.stores.base import Parcel
 from ostinato.testing import FakeClock, drain, simulate
 from ostinato.tuning import Tuning
@@ -162,21 +162,24 @@ def test_the_pauses_grow_and_have_a_bound() -> None:
     assert (backoff(0, 0).total_seconds(), backoff(0, 1).total_seconds()) == (3.75, 6.25)
 
 
-def test_what_nobody_takes_is_given_up_in_the_end(memory_app: Ostinato, server: Server) -> None:
+def test_what_nobody_takes_is_tried_for_a_day(memory_app: Ostinato, server: Server) -> None:
     hook(memory_app, server, answer("500 Internal Server Error"))
     owe(memory_app)
-    simulate(memory_app, lasting="6h")
+    simulate(memory_app, lasting="23h")
+    assert states(memory_app) == ["pending"]
+    simulate(memory_app, lasting="90m")
     (failed,) = deliveries(memory_app)
-    assert (failed.state, failed.attempts) == (DeliveryState.FAILED, MOST_TRIES)
-    assert len(server.received) == MOST_TRIES
+    assert (failed.state, failed.attempts) == (DeliveryState.FAILED, len(server.received))
 
 
-def test_what_is_older_than_a_day_is_given_up(memory_app: Ostinato, server: Server, fake_clock: FakeClock) -> None:
-    hook(memory_app, server, answer("500 Internal Server Error"))
+def test_the_day_begins_with_the_first_try(memory_app: Ostinato, server: Server, fake_clock: FakeClock) -> None:
+    """However long no node was there to try it."""
+    answers = iter(["500 Internal Server Error", "200 OK"])
+    hook(memory_app, server, lambda visit: visit.answer(next(answers)))
     owe(memory_app)
-    fake_clock.advance("24h")
-    drain(memory_app)
-    assert states(memory_app) == ["failed"]
+    fake_clock.advance("25h")
+    simulate(memory_app, lasting="1m")
+    assert [(one.state, one.attempts) for one in deliveries(memory_app)] == [(DeliveryState.SENT, 2)]
 
 
 def test_a_test_is_tried_once(memory_app: Ostinato, server: Server) -> None:
@@ -332,6 +335,53 @@ def test_a_stop_waits_a_moment_and_leaves_what_hangs_to_others(
     drain(other)
     (sent,) = deliveries(other)
     assert (sent.state, sent.key) == (DeliveryState.SENT, owed.key)
+
+
+def test_the_last_failure_before_a_stop_is_told(app: Ostinato, server: Server, gate: Gate) -> None:
+    @app.task("nightly", retry=0, notify=["phone"])
+    def nightly() -> None:
+        gate.wait()
+        raise ValueError("no space left")
+
+    hook(app, server)
+    app.start()
+    nightly.enqueue()
+    gate.entered()
+    stopping = threading.Thread(target=app.stop)
+    stopping.start()
+    gate.open()
+    stopping.join(PATIENCE)
+    assert [said(one)["title"] for one in server.received] == ["✗ nightly failed"]
+    assert states(app) == ["sent"]
+
+
+def test_work_that_is_executed_here_is_told_before_it_is_answered(app: Ostinato, server: Server) -> None:
+    hook(app, server)
+    hook(app, server, name="mail")
+    owe(app, "mail")
+    assert app.execute(Shell("exit 3"), notify=["phone"]).state == "failed"
+    assert [said(one)["title"] for one in server.received if one.path == "/phone"] == ["✗ shell failed"]
+
+
+def test_beside_a_node_that_sends_it_is_left_to_that(make_app: MakeApp, server: Server, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'x.db'}"
+    node, executing = make_app(url, notify_allow=("private",)), make_app(url)
+    hook(node, server)
+    node.start()
+    executing.execute(Shell("exit 3"), notify=["phone"])
+    eventually(lambda: states(node) == ["sent"])
+    assert [one.attempts for one in deliveries(node)] == [1], "who executed it is not allowed to call it"
+
+
+def test_a_server_that_hangs_holds_up_no_end_of_what_is_executed(
+    make_app: MakeApp, server: Server, tuning: Tuning
+) -> None:
+    app = make_app("sqlite://:memory:", notify_allow=("private",), tuning=replace(tuning, send_stop_seconds=0.01))
+    hook(app, server, lambda visit: visit.wait_until_gone())
+    assert app.execute(Shell("exit 3"), notify=["phone"]).state == "failed"
+    server.on("/phone", answer())
+    drain(app)
+    assert states(app) == ["sent"]
 
 
 def test_what_is_sent_for_a_removed_channel_is_dropped(memory_app: Ostinato, server: Server) -> None:

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from ostinato import Ostinato, RunState, Shell, Snooze
+from ostinato.execution import ping_urls
 from ostinato.testing import drain, simulate
 from ostinato.tuning import Tuning
 from tests.engine.conftest import MakeApp, eventually
-from tests.engine.http_server import Server, Visit, answer
+from tests.engine.http_server import Server, Visit, answer, serving
 
 pytest_plugins = ("tests.engine.http_fixtures",)
 
@@ -85,6 +86,50 @@ def test_a_server_that_hangs_delays_nothing(web: Ostinato, server: Server) -> No
     drain(web)
     assert run.get().state is RunState.SUCCEEDED
     assert paths(server, 1) == ["/hc/start"]
+
+
+@pytest.fixture
+def patient(make_app: MakeApp, tuning: Tuning) -> Ostinato:
+    """An app that waits for an answer for longer than any test."""
+    tuning = replace(tuning, ping_url_seconds=3600.0)
+    app = make_app("sqlite://:memory:", http_allow=("127.0.0.0/8",), tuning=tuning, slots=100)
+    app.task("job")(lambda: None)
+    return app
+
+
+def test_a_server_that_hangs_does_not_delay_the_calls_of_others(patient: Ostinato, server: Server, url: str) -> None:
+    with serving() as hanging:
+        for path in ("/start", "/"):
+            hanging.on(path, Visit.wait_until_gone)
+        patient.start()
+        for _ in range(60):
+            patient.enqueue("job", ping_url=hanging.url("/"))
+        eventually(lambda: len(hanging.received) == ping_urls.AT_ONE_SERVER)
+        patient.enqueue("job", ping_url=url)
+        assert paths(server, 2) == ["/hc/key/start", "/hc/key"]
+        assert len(hanging.received) == ping_urls.AT_ONE_SERVER
+        patient.stop(grace=0)
+
+
+@pytest.mark.parametrize("bound", ["MOST_FOR_ONE_SERVER", "MOST_IN_ALL"])
+def test_what_waits_for_servers_that_hang_is_bounded_and_the_rest_is_dropped_and_said(
+    patient: Ostinato,
+    server: Server,
+    bound: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr(ping_urls, bound, 20)
+    server.on("/key/start", Visit.wait_until_gone)
+    patient.start()
+    runs = [patient.enqueue("job", ping_url=server.url("/key")) for _ in range(60)]
+    for run in runs:
+        run.wait(timeout=60)
+    patient.stop(grace=0)
+    said = [line for line in caplog.messages if "of ping_url dropped" in line]
+    assert 1 <= len(said) <= 2, said
+    assert said[-1].endswith("dropped so far")
+    assert server.url() not in caplog.text
 
 
 def test_a_server_in_trouble_is_called_again(web: Ostinato, server: Server) -> None:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from ostinato import Ostinato
+from ostinato.clock import SECOND, Micros
+from ostinato.models.node import Node
 from ostinato.models.notification import Delivery, DeliveryState
-from tests.engine.conftest import MakeApp
+from ostinato.testing.store_suite.builders import beat
+from ostinato.tuning import Tuning
+from ostinato.wiring import Container
+from tests.engine.conftest import PATIENCE, MakeApp
 from tests.engine.http_server import Server, answer
 from tests.engine.notify_fixtures import deliveries, hook, owe, said, server
 
@@ -46,6 +53,44 @@ def test_a_node_of_another_process_sends_it(make_app: MakeApp, server: Server, t
     hook(node, server)
     node.start()
     assert send_test(asking).state is DeliveryState.SENT, "the asking process is not allowed to call it"
+
+
+def test_an_engine_that_only_executes_is_not_waited_for(make_app: MakeApp, server: Server, tuning: Tuning) -> None:
+    """As that of `ostinato exec`, which its own work asks."""
+    app = make_app("sqlite://:memory:", notify_allow=("private",), tuning=replace(tuning, send_test_seconds=PATIENCE))
+    hook(app, server)
+
+    async def inside(container: Container) -> Delivery:
+        container.engine = container.make_engine()
+        await container.engine.prepare(takes_work=False)
+        try:
+            return await container.send_test("phone")
+        finally:
+            await container.engine.stop(grace=0)
+            container.engine = None
+
+    assert app._host.run(inside).state is DeliveryState.SENT
+
+
+def test_a_node_that_is_lost_meanwhile_is_not_waited_for(app: Ostinato, server: Server) -> None:
+    hook(app, server)
+
+    async def beside(container: Container) -> Delivery:
+        nodes = container.store.nodes
+        await nodes.renew(replace(beat("killed"), now=app.clock.now(), lease_until=app.clock.now() + SECOND))
+        asking = asyncio.ensure_future(container.send_test("phone"))
+        listed, list_nodes = asyncio.Event(), nodes.list_nodes
+
+        async def listing(now: Micros) -> list[Node]:
+            listed.set()
+            return await list_nodes(now)
+
+        nodes.list_nodes = listing  # type: ignore[method-assign]
+        await listed.wait()
+        app.clock.advance("2s")  # type: ignore[attr-defined]
+        return await asking
+
+    assert app._host.run(beside).state is DeliveryState.SENT
 
 
 def test_a_failure_says_why_at_once(app: Ostinato, server: Server) -> None:

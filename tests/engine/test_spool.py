@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from ostinato import Ostinato, RunContext, RunState
+from ostinato.announcer import Announcer
 from ostinato.config import Settings
-from ostinato.engine.announcer import Announcer
 from ostinato.engine.node import Engine
 from ostinato.engine.spool import Spool, _read, spool_prefix
 from ostinato.errors import StoreUnavailable

@@ -84,7 +84,7 @@ def test_a_node_counts_what_it_executes(app: Ostinato) -> None:
         good.enqueue()
     bad.enqueue()
     app.start()
-    app.wait_idle(timeout="60s")
+    drain(app)
     shape = counted(app)
     assert shape["runs"] == {"good": {"succeeded": 3}, "bad": {"failed": 1}}
     assert sum(shape["lateness"]["counts"]) == 4
@@ -103,14 +103,14 @@ def test_a_run_starts_as_late_as_it_was_ready_before(app: Ostinato, fake_clock: 
     app.task("hello")(lambda: None).enqueue()
     fake_clock.advance("7s")
     app.start()
-    app.wait_idle(timeout="60s")
+    drain(app)
     assert counted(app)["lateness"]["sum"] == 7.0
 
 
 def test_the_beat_carries_what_was_counted(app: Ostinato) -> None:
     app.task("hello")(lambda: None).enqueue()
     app.start()
-    app.wait_idle(timeout="60s")
+    drain(app)
 
     async def beat(engine: Engine) -> dict[str, Any]:
         await engine.lease.renew()

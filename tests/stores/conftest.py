@@ -17,7 +17,7 @@ import pytest
 from ostinato.stores.postgres.store import PostgresStore
 from ostinato.testing.store_suite.fixtures import NewStore, first, run_bounded, runner, second, store
 from ostinato.tuning import Tuning
-from tests.databases import EACH, SHARED
+from tests.databases import EACH, SHARED, sqlite_file
 from tests.stores.places import PostgresPlace, SqlitePlace, StorePlace
 
 __all__ = ["first", "runner", "second", "store"]
@@ -74,7 +74,7 @@ def shared_place(request: pytest.FixtureRequest, tmp_path: Path) -> StorePlace:
 def _place(request: pytest.FixtureRequest, tmp_path: Path) -> StorePlace:
     match request.param:
         case "sqlite":
-            return SqlitePlace(str(tmp_path / "jobs.db"))
+            return SqlitePlace(str(sqlite_file(request, tmp_path)))
         case "memory":
             return SqlitePlace(":memory:")
         case _:

@@ -26,6 +26,7 @@ from ostinato.stores.access import AccessCounts
 from ostinato.stores.base import StateCount
 from ostinato.stores.migrate import Migration, load_migrations, pending
 from ostinato.stores.postgres.database import MIGRATIONS as POSTGRES_MIGRATIONS
+from ostinato.stores.sqlite import database as sqlite_database
 from ostinato.stores.sqlite.database import MIGRATIONS as SQLITE_MIGRATIONS
 from ostinato.stores.sqlite.store import SqliteStore
 from ostinato.testing.store_suite.builders import NOW, claim, claim_one, finish, new_run, part, put
@@ -41,7 +42,9 @@ def migrations(place: StorePlace) -> tuple[Migration, ...]:
 
 def bring_to(place: StorePlace, version: int) -> None:
     """Make the database one that an older program left: the migrations up to `version`, and nothing after."""
-    if place.kind == "postgres":
+    if isinstance(place, SqlitePlace):
+        Path(place.path).unlink(missing_ok=True)
+    else:
         place.execute("DROP SCHEMA ostinato CASCADE")
     if version == 0:
         return
@@ -281,6 +284,18 @@ async def test_a_newer_database_is_refused_with_the_fix(shared_place: StorePlace
     with pytest.raises(SchemaTooNew, match=r"999.*pip install --upgrade ostinato"):
         await newer.open()
     await newer.close()
+
+
+async def test_databases_in_memory_are_alike_and_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    shape = "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY name"
+    monkeypatch.setattr(sqlite_database, "_migrated_memory", [])
+    async with opened(SqliteStore(":memory:")) as migrated, opened(SqliteStore(":memory:")) as copied:
+        assert await raw(copied, shape) == await raw(migrated, shape)
+        assert await raw(copied, "SELECT max(version) FROM migrations") == [(len(SQLITE_MIGRATIONS),)]
+        await put(migrated)
+        assert await raw(copied, "SELECT count(*) FROM runs") == [(0,)]
+    async with opened(SqliteStore(":memory:")) as later:
+        assert await raw(later, "SELECT count(*) FROM runs") == [(0,)]
 
 
 async def test_a_closed_store_says_so(shared_place: StorePlace) -> None:

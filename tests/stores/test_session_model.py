@@ -19,53 +19,28 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from ostinato.clock import SECOND, Micros, to_micros
 from ostinato.models.ids import NodeId, RunId
 from ostinato.models.run import INTERRUPTED, NEVER_STARTED, ClaimedRun, Ending, Finish, Run, RunFilter
-from ostinato.models.session import Delivery, Drop, Message, Mode, Sent, debounced
+from ostinato.models.session import Delivery, Message, Mode, Sent, debounced
 from ostinato.models.states import Cause, RunState, Trigger
-from ostinato.models.work import Agent
 from ostinato.stores.base import Claimed, Store
 from ostinato.testing.store_suite.builders import NOW, beat, claim, finish, retry
-from ostinato.testing.store_suite.mailbox import call, message, payloads
+from ostinato.testing.store_suite.mailbox import payloads
 from tests.databases import LIGHT
 from tests.stores.places import raw
+from tests.stores.session_letters import (
+    AHEAD,
+    KEYS,
+    LANES,
+    MILLISECOND,
+    TASKS,
+    as_message,
+    calls,
+    letters,
+    throttles,
+    times,
+)
 from tests.stores.session_model import Answer, Entry, Letter, Post
 
 T = TypeVar("T")
-
-MILLISECOND: Micros = 1_000
-AHEAD: Micros = 100 * MILLISECOND
-KEYS = ("a", "a", "b")
-"""Most of it in one session, so that something happens there."""
-LANES = ("main", "narrow")
-TASKS = ("other", "report")
-
-times = st.sampled_from([1, 50, 100, 299, 300, 301, 500, 800, 2_000]).map(lambda n: n * MILLISECOND)
-letters = st.builds(
-    Letter,
-    session=st.sampled_from(KEYS),
-    task=st.sampled_from(["report", "report", "report", "other"]),
-    agent=st.sampled_from([None] * 4 + ["chat"] * 3 + ["opus", "fresh"]),
-    mode=st.sampled_from([Mode.QUEUE] * 4 + [Mode.FOLLOWUP] * 2 + [Mode.INTERRUPT]),
-    lane=st.sampled_from(["main", "main", "narrow"]),
-    priority=st.sampled_from([0, 0, 1]),
-    max_concurrent=st.sampled_from([None, None, 1, 2, 3]),
-    cap=st.sampled_from([None, None, 1, 2, 3, 3]),
-    drop=st.sampled_from([Drop.OLD, Drop.OLD, Drop.NEW]),
-    debounce=st.sampled_from([0, 0, 300 * MILLISECOND, 800 * MILLISECOND]),
-    ceiling=st.sampled_from([0, 500 * MILLISECOND, SECOND]),
-    max_age=st.sampled_from([None, None, None, None, SECOND]),
-    delay=st.sampled_from([0, 0, 0, 1 * MILLISECOND, 500 * MILLISECOND]),
-)
-calls = st.builds(
-    Letter,
-    session=st.sampled_from(KEYS),
-    agent=st.sampled_from([None, None, "chat", "fresh"]),
-    lane=st.sampled_from(LANES),
-    priority=st.sampled_from([0, 1]),
-    delay=st.sampled_from([0, 0, 1 * MILLISECOND]),
-    is_call=st.just(True),
-    later=st.sampled_from([0, 300 * MILLISECOND, 2 * SECOND]),
-)
-throttles = st.sampled_from([None, None, None, True, False])
 
 
 class Sessions(RuleBasedStateMachine):
@@ -158,9 +133,9 @@ class Sessions(RuleBasedStateMachine):
         elif is_full is False:
             self.post.unthrottle([entry.letter.session])
         id, node = self.ids[entry.number], NodeId(self.node_name)
-        run = self.do(self.store.runs.start_bound(id, node, self.now, is_full=is_full))
-        assert (run is not None) == entry.has_turn
-        if run is not None:
+        runs = self.do(self.store.runs.start_bound(id, node, self.now, is_full=is_full)).runs
+        assert bool(runs) == entry.has_turn
+        for run in runs:
             self._start(run)
 
     @precondition(lambda self: self._known())
@@ -333,35 +308,7 @@ class Sessions(RuleBasedStateMachine):
     # --- the steps of both
 
     def _message(self, number: int) -> Message:
-        letter, arrived = self.letters[number]
-        sent_at = arrived - letter.delay
-        if letter.is_call:
-            return call(
-                number,
-                session=letter.session,
-                at=sent_at,
-                later=letter.later,
-                agent=_agent(letter),
-                lane=letter.lane,
-                priority=letter.priority,
-            )
-        return message(
-            number,
-            session=letter.session,
-            at=sent_at,
-            task=letter.task,
-            agent=_agent(letter),
-            lane=letter.lane,
-            priority=letter.priority,
-            expires_at=None if letter.max_age is None else sent_at + letter.max_age,
-            key=f"{letter.session}/{number}" if number % 2 else None,
-            mode=letter.mode,
-            max_concurrent=letter.max_concurrent,
-            cap=letter.cap,
-            drop=letter.drop,
-            debounce=letter.debounce,
-            ceiling=letter.ceiling,
-        )
+        return as_message(number, *self.letters[number])
 
     def _known(self) -> list[int]:
         """Letters that a second sending finds: those with a key, but for a refused one, which has no row."""
@@ -507,14 +454,6 @@ class Sessions(RuleBasedStateMachine):
     def _draw(data: st.DataObject, entries: list[Entry]) -> Entry:
         entry: Entry = data.draw(st.sampled_from(entries))
         return entry
-
-
-def _agent(letter: Letter) -> Agent | None:
-    if letter.agent is None:
-        return None
-    if letter.agent == "fresh":
-        return Agent(context="isolated")
-    return Agent(context=f"session:{letter.session}", model=None if letter.agent == "chat" else letter.agent)
 
 
 SHARES = {"memory": 1.2, "postgres": 0.2}

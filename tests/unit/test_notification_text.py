@@ -14,7 +14,7 @@ from ostinato.models.policy import Policy
 from ostinato.models.run import Run
 from ostinato.models.schedule import Schedule
 from ostinato.models.states import Cause, RunState, Trigger
-from ostinato.models.work import Agent, Function, Shell
+from ostinato.models.work import Agent, Function, Http, Shell, Work
 from ostinato.notifications.text import Facts, Message, compose, last_lines
 
 AT = datetime(2026, 11, 18, 3, 0, tzinfo=UTC)
@@ -135,11 +135,44 @@ def test_what_is_gone_meanwhile_leaves_a_message_that_can_be_read() -> None:
 
 
 def test_names_commands_and_results_are_cut() -> None:
-    run = replace(RUN, state=RunState.SUCCEEDED, cause=None, work=Shell("x" * 80), result="r" * 600)
+    run = replace(RUN, state=RunState.SUCCEEDED, cause=None, work=Agent("x" * 80), result={"text": "r" * 600})
     told = message(Facts(run), kind=NoticeKind.SUCCEEDED, subject="n" * 80, data={})
     assert told.title == f"✓ {'n' * 49}… succeeded"
     assert f"Command: {'x' * 49}…" in told.body
     assert f"Result: {'r' * 499}…" in told.body
+
+
+def succeeded(work: Work, result: object, **more: Any) -> list[str]:
+    run = replace(RUN, state=RunState.SUCCEEDED, cause=None, attempt=1, work=work, result=result, **more)
+    told = message(Facts(run, lines=["3 files", "done"]), kind=NoticeKind.SUCCEEDED, data={})
+    return [line for line in told.body.splitlines() if not line.startswith(("Took", "Command", "#"))]
+
+
+def test_a_success_of_a_command_tells_what_it_printed() -> None:
+    printed = ["Last output:", "  3 files", "  done"]
+    assert succeeded(Shell("restic backup /srv"), {"exit_code": 0}) == printed
+    nothings: list[object] = [None, {}, [], "", True]
+    for nothing in nothings:
+        assert succeeded(Function("clean"), nothing) == printed
+    assert succeeded(Agent("sum up"), {"text": "All is well.", "turns": 3}) == ["Result: All is well."]
+    assert succeeded(Function("clean"), {"removed": 3}) == ['Result: {"removed": 3}']
+    assert succeeded(Function("clean"), 0) == ["Result: 0"]
+
+
+def test_a_success_of_a_request_tells_its_answer_and_not_its_address() -> None:
+    work = Http("GET", "https://example.org/?key=secret")
+    result = {"status": 200, "url": work.url, "content_type": "application/json", "bytes": 9, "json": {"ok": 1}}
+    assert succeeded(work, result) == ['Result: HTTP 200, {"ok": 1}']
+    assert succeeded(work, result | {"json": None}) == ["Result: HTTP 200"]
+
+
+def test_what_a_run_counted_is_told() -> None:
+    totals = {"copied": 1200.0, "errors": 3.0}
+    assert succeeded(Function("copy"), None, totals=totals)[0] == "Totals: copied 1,200, errors 3"
+    run = replace(RUN, state=RunState.SUCCEEDED, cause=Cause.ERRORS, reason="3 errors", totals=totals)
+    told = message(Facts(run), data={"cause": "errors", "reason": "3 errors", "count": 1})
+    assert told.title == "! nightly succeeded with errors"
+    assert told.body.splitlines()[:2] == ["3 errors", "Totals: copied 1,200, errors 3"]
 
 
 def test_control_characters_and_colours_do_not_get_through() -> None:
@@ -193,9 +226,20 @@ def test_many_become_one_message() -> None:
     told = compose(many, "4f2a9c77", Facts())
     assert told.title == "22 notices: 20 failed, 1 switched off, 1 recovered"
     lines = told.body.splitlines()
-    assert lines[0] == "✗ job-0 failed: exit status 1"
-    assert (len(lines), lines[-2], lines[-1]) == (22, "and 2 more", "#4f2a9c77")
+    assert lines[0] == "03:00 ✗ job-0 failed: exit status 1"
+    assert (len(lines), lines[-3:]) == (23, ["and 2 more", "Times in UTC", "#4f2a9c77"])
     assert (told.run, told.schedule) == (None, None)
+
+
+def test_each_of_many_has_its_time_in_the_zone_of_the_settings() -> None:
+    missed = replace(DELIVERY, kind=NoticeKind.MISSED, data={"due_at": to_micros(AT - timedelta(days=1)), "count": 1})
+    told = compose([DELIVERY, missed], "4f2a9c77", Facts(zone="Europe/Berlin"))
+    assert told.body.splitlines() == [
+        "2026-11-18 04:00 ✗ nightly failed: exit status 1",
+        "2026-11-17 04:00 ! nightly was missed",
+        "Times in Europe/Berlin",
+        "#4f2a9c77",
+    ]
 
 
 def test_a_summary_counts_what_ended() -> None:

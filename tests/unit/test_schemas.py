@@ -5,15 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
-from ostinato.api.app import api_routes, create_app
-from ostinato.api.container import ApiContainer
+from ostinato.api.app import api_routes
 from ostinato.models.states import RunState
+from tests.openapi_document import DOCUMENT
 
-DOCUMENT: dict[str, Any] = create_app(cast(ApiContainer, None)).openapi()
 SCHEMAS: dict[str, dict[str, Any]] = DOCUMENT["components"]["schemas"]
 ROUTES = Path(__file__).parents[2] / "src" / "ostinato" / "api" / "routes"
 

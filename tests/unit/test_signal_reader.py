@@ -41,9 +41,12 @@ class HeardSignals:
 
 @pytest.fixture
 def reader() -> Iterator[SignalReader]:
+    """The one of this process, with no listener: an app that another thread stopped, in a test before, left its own."""
+    left = signal_reader()
+    left.leave(tuple(map(signal.Signals, left._listeners)))
     before = {number: signal.signal(number, signal.SIG_IGN) for number in (ONE, TWO, OTHER)}
-    yield signal_reader()
-    signal_reader().leave((ONE, TWO))
+    yield left
+    left.leave((ONE, TWO))
     signal.signal(ONE, signal.SIG_IGN)
     assert {signal.getsignal(number) for number in (ONE, TWO)} == {signal.SIG_IGN}
     for number, handler in before.items():

@@ -19,7 +19,7 @@ def units(text: str) -> int:
     ("text", "command"),
     [
         ("/status", Command("status", "")),
-        (" /Status@Our_Bot ", Command("status", "")),
+        (" /Status@Our_Bot ", Command("status", "", is_addressed=True)),
         ("/why  the report\n", Command("why", "the report")),
         ("/schedule add\n--once x", Command("schedule", "add\n--once x")),
         ("/status@other_bot", None),

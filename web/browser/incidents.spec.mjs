@@ -58,4 +58,19 @@ await scenario(async ({ page, logIn, cli }) => {
   await cli("schedule", "trigger", "nightly");
   await row.getByText("closed").waitFor();
   await page.getByRole("link", { name: "No open incidents" }).waitFor();
+
+  // Nothing ran, and nobody polls: that a schedule is late, and that somebody sees to it, comes by the live stream.
+  await page.addInitScript(() => {
+    const every = window.setInterval;
+    window.setInterval = (call, pause, ...given) => (pause < 10_000 ? every(call, pause, ...given) : 0);
+  });
+  await page.goto("/incidents");
+  await page.getByRole("link", { name: "No open incidents" }).waitFor();
+  await cli("schedule", "add", "forgotten", "daily 03:00", "--shell", "true", "--fresh", "1s");
+  await page.getByRole("link", { name: "1 open incident" }).waitFor();
+  const late = page.getByRole("button", { name: /forgotten/ });
+  await late.waitFor();
+  const [found] = JSON.parse(await cli("incident", "ls", "--json"));
+  await cli("incident", "ack", String(found.id));
+  await late.getByText("acknowledged").waitFor();
 });

@@ -10,6 +10,7 @@ __all__ = ["badge_svg"]
 
 _COLORS = {
     BadgeState.OK: "#2e7d32",
+    BadgeState.ERRORS: "#8a6100",
     BadgeState.FAILING: "#c62828",
     BadgeState.LATE: "#b25000",
     BadgeState.BROKEN: "#8e0000",

@@ -33,6 +33,10 @@ class LoginThrottle:
                     f"too many wrong tokens or codes: try again in {wait} s", retry_after=max(1, wait)
                 )
 
+    def has_failed(self, address: str | None) -> bool:
+        """Whether something from there did not hold before."""
+        return (address or "") in self._by_address
+
     def failed(self, address: str | None, now: Micros) -> None:
         """Count one that did not hold."""
         failures = self._by_address.setdefault(address or "", deque(maxlen=PER_ADDRESS))

@@ -21,6 +21,14 @@ class PingThrottle:
     def __init__(self) -> None:
         self._by_key: OrderedDict[str, deque[Micros]] = OrderedDict()
 
+    def knows(self, key: str) -> bool:
+        """Whether this key was used before."""
+        return key in self._by_key
+
+    def forget(self, key: str) -> None:
+        """It is none any more."""
+        self._by_key.pop(key, None)
+
     def count(self, key: str, now: Micros) -> None:
         """Count one more; TooManyAttempts, if that is too many."""
         used = self._by_key.setdefault(key, deque(maxlen=PER_KEY))

@@ -1,7 +1,7 @@
 """Answers as whoever asks may see them: values of variables and headers may be secrets, and are for an admin alone.
 
 What HTTP work sends (its query and body) is for those who may make such work, and so is why a node's service failed,
-and where a channel leads.
+where a channel leads, and why a message could not be sent there.
 `access.py` says who asks; `answers.py` lets every answer go through here, whichever route gives it.
 """
 
@@ -19,10 +19,10 @@ from msgspec import Struct
 
 from ostinato.models.access import Login, Role
 from ostinato.models.installed_kinds import find_kind
-from ostinato.models.policy_fields import POLICIES
+from ostinato.models.notification import Delivery, DeliveryState
 from ostinato.models.project import Project
 from ostinato.models.work_kinds import KindField, Shown, WorkKind, line_of
-from ostinato.service.answers import AgentWork, HttpWork, Node, Run, Schedule, ShellWork, UnreadableWork
+from ostinato.service.answers import AgentWork, HttpWork, Node, Run, ShellWork, UnreadableWork
 from ostinato.service.notifications import ChannelStatus
 
 __all__ = ["HIDDEN", "may_be_hidden", "shown", "shown_to"]
@@ -33,10 +33,8 @@ HIDDEN = "***"
 # A reference is no secret: it says where one is. In a header the scheme may stand before it.
 _REFERENCE = re.compile(r"([A-Za-z-]+ +)?(env|file):.+", re.DOTALL)
 
-_TELLING = frozenset({ShellWork, AgentWork, HttpWork, UnreadableWork, Node, Project, ChannelStatus, Schedule})
+_TELLING = frozenset({ShellWork, AgentWork, HttpWork, UnreadableWork, Node, Project, ChannelStatus, Delivery})
 """What holds something to hide in itself."""
-
-_SECRET_POLICIES = tuple(name for name, field in POLICIES.items() if field.about.secret)
 
 T = TypeVar("T")
 _role: ContextVar[Role] = ContextVar("ostinato_role", default=Role.VIEWER)
@@ -64,7 +62,11 @@ def _shown(value: Any, role: Role) -> Any:
     if isinstance(value, Project):
         return replace(value, env=_names(value.env))
     if isinstance(value, ChannelStatus):
-        return value if role.covers(Role.OPERATOR) else replace(value, url=HIDDEN)
+        return value if role.covers(Role.OPERATOR) else replace(value, url=HIDDEN, error=_why(value.error))
+    if isinstance(value, Delivery):
+        # Why something was dropped are words of ours; of what was tried, those of a server.
+        is_shown = role.covers(Role.OPERATOR) or value.state is DeliveryState.DROPPED
+        return value if is_shown else replace(value, error=_why(value.error))
     if not isinstance(value, Struct):
         return value
     for name in _telling_fields(type(value)):
@@ -78,9 +80,6 @@ def _shown(value: Any, role: Role) -> Any:
         case Run(work=HttpWork(), result=dict(result)) if not is_operator:
             # The address that answered, with its query.
             value.result = result | {"url": _hidden_query(str(result.get("url", "")))}
-        case Schedule():
-            made: Any = value  # its fields are those of the model
-            made.policy = _without_secret_policies(made.policy)
         case Node() if not is_operator:
             value.services = {name: _without_error(service) for name, service in value.services.items()}
     return value
@@ -155,6 +154,11 @@ def _may_tell(hint: Any) -> bool:
     return any(map(_may_tell, get_args(hint))) or (is_answer and bool(_telling_fields(hint)))
 
 
+def _why(error: str | None) -> str | None:
+    """It may name the host that a message goes to."""
+    return None if error is None else "operators see why"
+
+
 def _without_error(service: Mapping[str, Any]) -> dict[str, Any]:
     """What the database or another server said may name hosts and users."""
     hidden = {"error": "see the log of the node" if service.get("error") else None}
@@ -171,12 +175,6 @@ def _hidden_query(url: str) -> str:
     pairs = [part.partition("=") for part in query.partition("#")[0].split("&")]
     shown = "&".join(f"{key}={HIDDEN}" if equals else HIDDEN for key, equals, _ in pairs)
     return f"{place}?{shown}" if question else place.partition("#")[0]
-
-
-def _without_secret_policies(policy: dict[str, Any]) -> dict[str, Any]:
-    """Many schedules share one: it is not changed."""
-    given = {name: policy[name] for name in _SECRET_POLICIES if policy.get(name) is not None}
-    return {**policy, **_names(given)} if given else policy
 
 
 def _names(values: Mapping[str, str]) -> dict[str, str]:

@@ -48,6 +48,8 @@ _GAP = 2
 _NARROWEST = 8
 _WORTHWHILE = 12
 """What an optional column needs at least, or all that it has to say."""
+_READABLE = 30
+"""What of a flexible column goes before any optional one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,14 +239,19 @@ def table(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], *, otherwis
 
 
 def _room_for(columns: Sequence[Column], natural: Sequence[int], width: int) -> dict[int, int]:
-    """The columns that are shown and their widths: an optional one only where it takes nothing from the others."""
-    room = width - sum(natural[index] + _GAP for index, column in enumerate(columns) if not column.optional)
+    """The columns that are shown and their widths: an optional one only where the others stay readable."""
+    needed = [
+        min(wide, _READABLE) if column.flexible else wide
+        for column, wide in zip(columns, natural, strict=True)
+        if not column.optional
+    ]
+    room = width - sum(needed) - _GAP * (len(needed) - 1)
     shown: dict[int, int] = {}
     for index, column in enumerate(columns):
         if not column.optional:
             shown[index] = natural[index]
-        elif min(natural[index], _WORTHWHILE) <= room:
-            shown[index] = min(natural[index], room)
+        elif min(natural[index], _WORTHWHILE) + _GAP <= room:
+            shown[index] = min(natural[index], room - _GAP)
             room -= shown[index] + _GAP
     return shown
 

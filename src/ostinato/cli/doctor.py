@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from ostinato.cli.console import Styled, emit_json, paragraph
 from ostinato.cli.doctor_channels import examine_channels
-from ostinato.cli.doctor_telegram import examine_telegram
+from ostinato.cli.doctor_telegram import examine_telegram, examine_telegram_settings
 from ostinato.cli.doctor_work import examine_work
 from ostinato.cli.finding import NAMED, Finding, named
 from ostinato.cli.open_database import OpenDatabase, load_app, opened
@@ -70,6 +70,7 @@ def _examine(common: Common, *, send: bool) -> Iterator[Finding]:
     yield Finding("settings", "ok", f"database {without_password(settings.db)}, zone {settings.tz}{loaded}")
     yield _zone(settings.tz)
     yield _processes()
+    yield from examine_telegram_settings(settings)
     path = database_file(settings.db)
     yield (trust := _trust(path))
     if trust.status == "fail":
@@ -152,11 +153,12 @@ def _database(database: OpenDatabase, path: Path | None, *, send: bool) -> Itera
     alive = [node for node in nodes if node.state != "lost"]
     yield _engine(alive)
     yield from _services(alive)
-    yield from examine_telegram(database.app.settings.telegram, alive)
+    tasks = {*database.app.registry.tasks, *(task for node in alive for task in node.tasks)}
+    yield from examine_telegram(database.app.settings.telegram, alive, tasks)
     yield from _given_up(database)
     schedules = database.ask(database.services.schedules.list())
     yield from _schedules(schedules)
-    yield from examine_work(database, schedules, alive)
+    yield from examine_work(database, schedules, alive, tasks)
     yield from examine_channels(database, schedules, send=send)
     yield _clock(database.now, nodes)
     yield from _asleep(database.now, schedules)

@@ -23,9 +23,10 @@ _MOST = 1_000
 """How many queued runs are looked at."""
 
 
-def examine_work(database: OpenDatabase, schedules: Sequence[Schedule], alive: Sequence[Node]) -> Iterator[Finding]:
-    """Everything that schedules need besides the database."""
-    known = {*database.app.registry.tasks, *(task for node in alive for task in node.tasks)}
+def examine_work(
+    database: OpenDatabase, schedules: Sequence[Schedule], alive: Sequence[Node], known: set[str]
+) -> Iterator[Finding]:
+    """Everything that schedules need besides the database; known are the tasks that a node, or this app, has."""
     yield _tasks(schedules, known, alive)
     yield from _queued(database, known, alive)
     yield from _projects(database)

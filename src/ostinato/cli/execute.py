@@ -16,7 +16,8 @@ from ostinato.cli.work_flags import NO_WORK, WorkFlags
 from ostinato.models.work_kinds import ProcessWork, is_task
 
 if TYPE_CHECKING:
-    from ostinato.models.run import OuterRun, Run
+    from ostinato.cli.foreground_run import ForegroundRun
+    from ostinato.models.run import NewRun, OuterRun, Run
     from ostinato.models.work_kinds import Work
 
 __all__ = ["execute"]
@@ -63,29 +64,38 @@ def execute(
     if budget is not None:
         options["budget"] = budget_option(budget)
     with opened(common) as database:
-        import asyncio
-
         from ostinato.cli.ending import FORCED
         from ostinato.cli.foreground_run import ForegroundRun
 
         _check_task(database, what)
         draft = database.ask(database.services.runs.draft(what, project=home, **options))
         foreground = ForegroundRun(as_json=common.json)
-        try:
-            run = database.with_container(
-                lambda container: foreground.execute(container, draft, wait=not no_wait, outer=_outer_run())
-            )
-        except asyncio.CancelledError:
-            raise KeyboardInterrupt from None  # it was forced, and the ledger did not take that
-        if common.json:
-            from ostinato.service.answers import run_answer
-
-            emit_json_line(run_answer(run, database.zone))
-        else:
-            say(tell(run))
+        run = _execute(database, foreground, draft, wait=not no_wait)
+        _tell_end(database, run, as_json=common.json)
     if foreground.is_unread:
         raise BrokenPipeError
     return FORCED if foreground.signals and run.state == "cancelled" else _exit_code(run)
+
+
+def _execute(database: OpenDatabase, foreground: ForegroundRun, draft: NewRun, *, wait: bool) -> Run:
+    """Until it has ended."""
+    import asyncio
+
+    try:
+        return database.with_container(
+            lambda container: foreground.execute(container, draft, wait=wait, outer=_outer_run())
+        )
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None  # it was forced, and the ledger did not take that
+
+
+def _tell_end(database: OpenDatabase, run: Run, *, as_json: bool) -> None:
+    if as_json:
+        from ostinato.service.answers import run_answer
+
+        emit_json_line(run_answer(run, database.zone))
+    else:
+        say(tell(run))
 
 
 def _here(work: Work, project: str | None) -> Work:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,6 +23,8 @@ __all__ = ["app"]
 app = App(name="incident", help="What is wrong: list and show incidents, see to them, run again what failed.")
 
 Id = Annotated[int, Parameter(help="Its number, as 'incident ls' shows it.")]
+_SHOWN = 10
+"""How many runs are named."""
 _ASKED_ABOVE = 10
 """To run more than these again is asked for."""
 
@@ -91,7 +94,8 @@ def show(id: Id, /, *, common: Common = NO_COMMON) -> None:
 
 def _pairs(found: IncidentDetail, zone: str) -> list[tuple[str, Cell | None]]:
     one = found.incident
-    runs = ", ".join(map(str, found.runs[:10])) + (f" and {len(found.runs) - 10} more" if len(found.runs) > 10 else "")
+    runs = ", ".join(map(str, found.runs[:_SHOWN]))
+    runs += f" and {len(found.runs) - _SHOWN} more" if len(found.runs) > _SHOWN else ""
     acked = None if one.acked_at is None else f"by {one.acked_by}, {full(one.acked_at, zone)}"
     closed = None if one.closed_at is None else full(one.closed_at, zone)
     return [
@@ -110,7 +114,16 @@ def _pairs(found: IncidentDetail, zone: str) -> list[tuple[str, Cell | None]]:
         ("project", one.project),
         ("told", "\n".join(_told(found, zone)) or "nobody"),
         ("runs", runs or None),
+        ("run again", "\n".join(_reruns(found)) or None),
     ]
+
+
+def _reruns(found: IncidentDetail) -> Iterator[str]:
+    for one in found.reruns[:_SHOWN]:
+        why = f" ({one.reason})" if one.reason else ""
+        yield f"{one.of} as {one.run}: {one.state}{why}"
+    if len(found.reruns) > _SHOWN:
+        yield f"and {len(found.reruns) - _SHOWN} more"
 
 
 def _told(found: IncidentDetail, zone: str) -> list[str]:

@@ -17,7 +17,7 @@ from ostinato.cli.times import brief, full, span
 from ostinato.plurals import counted
 
 if TYPE_CHECKING:
-    from ostinato.models.notification import Delivery
+    from ostinato.models.notification import Delivery, Wait
     from ostinato.service.notifications import ChannelStatus
 
 __all__ = ["app", "delivery_cell", "delivery_line"]
@@ -59,7 +59,7 @@ def add(
     digest
         Send everything as one message at these times, such as 'daily 08:00'; 'none' to send at once.
     cool_down
-        How long it hears nothing more of an incident that closes and opens again. [default: 15m]
+        How long it hears nothing more of trouble that ends and comes back. [default: 15m]
     tz
         The zone of these hours and times. [default: that of the settings]
     note
@@ -85,26 +85,31 @@ def ls(*, common: Common = NO_COMMON) -> None:
         if common.json:
             emit_json(channels)
             return
-        now = database.now
+        zone, now = database.zone, database.now
     titles = [
         Column("NAME", flexible=True),
         Column("URL", flexible=True),
         Column("LAST SENT"),
         Column("STATE", flexible=True),
     ]
-    columns = [*titles, Column("NOTE", flexible=True)]
+    columns = [*titles, Column("NOTE", optional=True)]
     none = "no channels: add one with 'ostinato notify add NAME URL'"
-    table(columns, [_row(channel, now) for channel in channels], otherwise=none)
+    table(columns, [_row(channel, zone, now) for channel in channels], otherwise=none)
 
 
-def _row(channel: ChannelStatus, now: datetime) -> list[Cell]:
+def _row(channel: ChannelStatus, zone: str, now: datetime) -> list[Cell]:
     sent = "never" if channel.sent_at is None else f"{span((now - channel.sent_at).total_seconds())} ago"
-    return [channel.name, channel.url, sent, _state(channel), channel.note or ""]
+    return [channel.name, channel.url, sent, _state(channel, zone, now), channel.note or ""]
 
 
-def _state(channel: ChannelStatus) -> Cell:
+def _state(channel: ChannelStatus, zone: str, now: datetime) -> Cell:
+    waits = "" if channel.waits is None else f": {_wait_text(channel.waits, zone, now)}"
+    waiting = f"{counted(channel.waiting, 'waits', 'wait')}{waits}" if channel.waiting else ""
     if channel.failures:
-        return Styled(f"{counted(channel.failures, 'failure')}: {channel.error}", "red")
+        failed = f"{counted(channel.failures, 'failure')}: {channel.error}"
+        return Styled(f"{waiting}; {failed}" if waiting else failed, "red")
+    if waiting:
+        return Styled(waiting, "yellow")
     return Styled("ok", "green") if channel.sent_at is not None else "unused"
 
 
@@ -123,7 +128,7 @@ def show(name: ChannelName, /, *, common: Common = NO_COMMON) -> None:
                 ("name", channel.name),
                 ("url", channel.url),
                 ("note", channel.note),
-                ("state", _state(channel)),
+                ("state", _state(channel, zone, database.now)),
                 ("sent", None if channel.sent_at is None else full(channel.sent_at, zone)),
                 ("tried again", None if channel.retry_at is None else full(channel.retry_at, zone)),
                 ("quiet", None if channel.quiet is None else f"{channel.quiet} ({channel.zone})"),
@@ -186,14 +191,21 @@ def log(
             return
         zone, now = database.zone, database.now
     columns = [Column(title) for title in ("ID", "AT", "CHANNEL", "KIND")]
-    columns += [Column("SUBJECT", flexible=True), Column("STATE"), Column("TRY"), Column("ERROR", flexible=True)]
-    rows = [[str(one.id), brief(one.at, zone, now), *_message_row(one)] for one in found]
+    columns += [Column("SUBJECT", flexible=True), Column("STATE"), Column("TRY"), Column("WHY", flexible=True)]
+    rows = [[str(one.id), brief(one.at, zone, now), *_message_row(one, zone, now)] for one in found]
     table(columns, rows, otherwise="nothing was sent, and nothing waits")
     say(f"{counted(len(found), 'message')}, times in {zone}", "dim")
 
 
-def _message_row(one: Delivery) -> list[Cell]:
-    return [one.channel, str(one.kind), one.subject, delivery_cell(one), str(one.attempts), one.error or ""]
+def _message_row(one: Delivery, zone: str, now: datetime) -> list[Cell]:
+    waits = None if one.waits is None else _wait_text(one.waits, zone, now)
+    why = "; ".join(filter(None, [waits, one.error]))
+    return [one.channel, str(one.kind), one.subject, delivery_cell(one), str(one.attempts), why]
+
+
+def _wait_text(wait: Wait, zone: str, now: datetime) -> str:
+    """`until 07:00:00, quiet hours`; what is cut on a narrow terminal is its end."""
+    return wait.text if wait.until is None else f"until {brief(wait.until, zone, now)}, {wait.text}"
 
 
 def delivery_cell(delivery: Delivery) -> Styled:
@@ -203,4 +215,5 @@ def delivery_cell(delivery: Delivery) -> Styled:
 
 def delivery_line(delivery: Delivery) -> str:
     """What became of it, and why."""
-    return f"{delivery.state}" + (f" ({delivery.error})" if delivery.error else "")
+    why = delivery.error or (delivery.waits and delivery.waits.text)
+    return f"{delivery.state}" + (f" ({why})" if why else "")

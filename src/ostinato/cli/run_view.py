@@ -49,14 +49,17 @@ def print_runs(database: OpenDatabase, runs: Sequence[Run], *, as_json: bool) ->
         emit_json([run_answer(run, database.zone) for run in runs])
         return
     now, zone = database.now, database.zone
-    columns = [Column(title) for title in ("ID", "DUE", "STATE", "TOOK", "TRY", "TRIGGER")]
+    columns = [Column(title) for title in ("ID", "DUE", "STATE")]
+    columns += [Column(title, optional=True) for title in ("TOOK", "TRY", "TRIGGER")]
     columns.append(Column("NAME", flexible=True))
     rows = [_row(run, zone, now) for run in runs]
-    # Only where they have something to say: each takes room from the others.
-    for title, told in (("TOTALS", [totals_text(run.totals) for run in runs]), ("REASON", [*map(_reason, runs)])):
-        if any(told):
-            columns.append(Column(title, flexible=True))
-            rows = [[*row, text] for row, text in zip(rows, told, strict=True)]
+    totals, reasons = [_totals(run) for run in runs], [_reason(run) for run in runs]
+    # One column, and only where there is something to say: most runs have one of the two, and each takes room.
+    titles = [title for title, told in (("TOTALS", totals), ("REASON", reasons)) if any(told)]
+    if titles:
+        columns.append(Column(", ".join(titles), flexible=True))
+        said = ["; ".join(filter(None, told)) for told in zip(totals, reasons, strict=True)]
+        rows = [[*row, text] for row, text in zip(rows, said, strict=True)]
     table(columns, rows)
     say(f"{counted(len(runs), 'run')}, times in {zone}", "dim")
 
@@ -76,8 +79,14 @@ def _row(run: Run, zone: str, now: datetime) -> list[Cell]:
     ]
 
 
+def _totals(run: Run) -> str:
+    """What it counted; of errors, the state says how many there were."""
+    totals = run.totals
+    return totals_text({name: totals[name] for name in totals if run.cause != "errors" or name != "errors"})
+
+
 def _reason(run: Run) -> str:
-    """Why; of errors, the state says how many there were."""
+    """Why; of errors, the state says it."""
     return "" if run.cause == "errors" else run.reason or ""
 
 

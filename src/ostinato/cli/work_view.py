@@ -67,9 +67,9 @@ def _value(one: KindField, value: Any) -> str:
 
 def policy_line(policy: Policy) -> str:
     """The policy in words; what it does not say is left out."""
-    from ostinato.models.policy import policy_json
+    from ostinato.models.policy import shown_policy
 
-    shape = policy_json(policy)
+    shape = shown_policy(policy)
     shape |= {"gate": _gate(policy), "budget": _budget(policy)}
     return ", ".join(f"{name} {_plain(value)}" for name, value in shape.items() if _worth_showing(value))
 

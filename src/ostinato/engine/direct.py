@@ -10,8 +10,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+from ostinato.announcer import Announcer
 from ostinato.clock import Clock
-from ostinato.engine.announcer import Announcer
 from ostinato.engine.fence import Fence
 from ostinato.engine.reconciler import Reconciler
 from ostinato.engine.rescuer import Rescuer
@@ -170,7 +170,9 @@ class DirectRuns:
         is_full = self._throttle.look(run.session)
 
         async def begin() -> ClaimedRun | None:
-            return await self._runs.start_bound(id, node, self._clock.now(), is_full=is_full)
+            claimed = await self._runs.start_bound(id, node, self._clock.now(), is_full=is_full)
+            self._announcer.unstarted(claimed.expired)
+            return next(iter(claimed.runs), None)
 
         return None if await self._begin(begin, node, outer) is None else True
 

@@ -15,9 +15,9 @@ from contextlib import suppress
 
 import msgspec
 
+from ostinato.announcer import Announcer
 from ostinato.clock import SECOND, Clock, Micros, Signal
 from ostinato.engine.admission import Admission
-from ostinato.engine.announcer import Announcer
 from ostinato.engine.quarantine import Quarantine
 from ostinato.engine.statistics import Statistics
 from ostinato.execution.outcome import Outcome, OutcomeKind, ended
@@ -189,6 +189,7 @@ class Dispatcher:
                 heapq.heappush(self._claimed_ahead, (run.ready_at, run.id, loaded))
         self._statistics.started(late)
         self._announcer.started(claimed.runs)
+        self._announcer.unstarted(claimed.expired)
         if self._ask_again:
             self._ask_again = False
             self.wake()

@@ -7,8 +7,8 @@ decide, the store's `tell_late` and `end_late` write, the announcer is told.
 
 from __future__ import annotations
 
+from ostinato.announcer import Announcer
 from ostinato.clock import SECOND, Clock, Micros, Signal
-from ostinato.engine.announcer import Announcer
 from ostinato.engine.quarantine import Quarantine
 from ostinato.stores.base import Late, Store
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import msgspec
 
+from ostinato.announcer import Announcer
 from ostinato.clock import SECOND, Clock, Micros, from_micros, micros_of
 from ostinato.config import Settings
 from ostinato.engine.admission import Admission
-from ostinato.engine.announcer import Announcer
 from ostinato.engine.budgets import BudgetKeeper
 from ostinato.engine.direct import DirectRuns
 from ostinato.engine.dispatcher import Dispatcher
@@ -75,7 +75,7 @@ class Engine:
         self.dispatcher = self._new_dispatcher()
         self.monitor = LoopMonitor()
         self.ticker = self._new_ticker()
-        self.reconciler = Reconciler(store.runs, clock, self.runner, self.dispatcher, self.recorder)
+        self.reconciler = Reconciler(store.runs, clock, self.runner, self.dispatcher, self.recorder, announcer)
         self.lease = self._new_lease(lease)
         self.rescuer = Rescuer(
             store, clock, lease, lambda: self.id, self._look, self.quarantine, self.statistics, announcer
@@ -288,6 +288,11 @@ class Engine:
         self.fence.close()
         self.dispatcher.is_open = False
         return True
+
+    @property
+    def sends(self) -> bool:
+        """Whether what is owed to channels is sent from here, without being asked."""
+        return self.is_started and not self.is_draining
 
     def learn(self) -> None:
         """Tasks were registered since the start."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+from ostinato.announcer import Announcer
 from ostinato.clock import Clock, Micros
 from ostinato.engine.dispatcher import Dispatcher
 from ostinato.engine.recorder import Recorder
@@ -35,13 +36,20 @@ class Reconciler:
     """Remembers what it did not know at the last beat: the answer of a claim may be under way."""
 
     def __init__(
-        self, runs: RunStore, clock: Clock, runner: Runner, dispatcher: Dispatcher, recorder: Recorder
+        self,
+        runs: RunStore,
+        clock: Clock,
+        runner: Runner,
+        dispatcher: Dispatcher,
+        recorder: Recorder,
+        announcer: Announcer,
     ) -> None:
         self._runs = runs
         self._clock = clock
         self._runner = runner
         self._dispatcher = dispatcher
         self._recorder = recorder
+        self._announcer = announcer
         self._suspects: set[tuple[RunId, int]] = set()
         self._bound_suspects: set[RunId] = set()
         self._begun = 0
@@ -117,11 +125,12 @@ class Reconciler:
     async def _end(self, ids: Sequence[RunId]) -> None:
         unheard = f"{counted(len(ids), 'run')}, queued for this node, which never learned of it"
         try:
-            await self._runs.cancel_runs(ids, _UNHEARD, self._clock.now())
+            cancelled = await self._runs.cancel_runs(ids, _UNHEARD, self._clock.now())
         except StoreError as error:
             log.warning("could not yet end %s: %s", unheard, one_line(error))
         else:
             log.warning("ended %s", unheard)
+            self._announcer.unstarted(cancelled.unstarted)
 
     async def rest(self) -> None:
         """Return when nothing is being ended."""

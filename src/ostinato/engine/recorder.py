@@ -10,8 +10,8 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from ostinato.announcer import Announcer
 from ostinato.clock import Signal
-from ostinato.engine.announcer import Announcer
 from ostinato.engine.budgets import BudgetKeeper
 from ostinato.engine.dispatcher import Dispatcher
 from ostinato.engine.statistics import Statistics

@@ -10,8 +10,8 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 
+from ostinato.announcer import Announcer
 from ostinato.clock import SECOND, Clock, Micros, Signal
-from ostinato.engine.announcer import Announcer
 from ostinato.engine.quarantine import Quarantine
 from ostinato.engine.statistics import Statistics
 from ostinato.errors import NotLoadable, StoreUnavailable
@@ -108,8 +108,9 @@ class Rescuer:
         stale = await self._runs.stale_runs(silent, now)
         self._announcer.lost(stale.lost, now)
         if stale.bound:
-            ended = (await self._runs.cancel_runs(stale.bound, NEVER_STARTED, now)).ended
-            log.warning("ended %s that waited for nodes that are gone", counted(len(ended), "run"))
+            unstarted = (await self._runs.cancel_runs(stale.bound, NEVER_STARTED, now)).unstarted
+            log.warning("ended %s that waited for nodes that are gone", counted(len(unstarted.ids), "run"))
+            self._announcer.unstarted(unstarted)
         return stale.runs
 
     async def _finish(self, crashed: Sequence[Finish]) -> int:

@@ -17,8 +17,8 @@ from typing import Any
 
 import msgspec
 
+from ostinato.announcer import Announcer
 from ostinato.config import Settings, database_file, without_password
-from ostinato.engine.announcer import Announcer
 from ostinato.errors import StoreUnavailable
 from ostinato.logs import get_logger, one_line
 from ostinato.models.ids import NodeId, RunId

@@ -13,6 +13,7 @@ from ostinato.errors import StoreError
 from ostinato.execution.outcome import Outcome, OutcomeKind
 from ostinato.logs import get_logger, one_line
 from ostinato.models.run import ClaimedRun
+from ostinato.notifications.sender import has_sender
 from ostinato.plurals import counted
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class Stopping:
         until = asyncio.get_running_loop().time() + grace
         engine.dispatcher.is_open = False  # now: what a force puts back must not be claimed here again
         engine.lease.signal.set()  # tell the others now, not at the next beat
-        services = ("ticker", "waker", "rescuer", "pruner", "replanner", "freshness", "quarantine", "notifier")
+        services = ("ticker", "waker", "rescuer", "pruner", "replanner", "freshness", "quarantine")
         await engine.watchdog.stop(*services)
         await engine.direct.close(self._patience(until))
         self._put_back(await engine.dispatcher.close(until))
@@ -57,14 +58,15 @@ class Stopping:
             await engine.runner.idle.wait()
         try:
             if await self._write_rest(until):
+                await self._send_rest()
                 async with asyncio.timeout(self._patience(until)):
                     await self._leave()
         except (StoreError, TimeoutError) as error:
             why = self._why(error)
             log.error("node %s could not record its stop: others will declare it lost (%s)", engine.id, why)
         finally:
-            await engine.notifier.close(0)
             await engine.watchdog.stop()
+            await engine.notifier.close(0)
             engine.monitor.stop()
             await engine.runner.ping_urls.close(self._patience(until))
             engine.runner.close()
@@ -104,10 +106,18 @@ class Stopping:
             return _FORCED_WRITE
         return max(until - asyncio.get_running_loop().time(), _LAST_WRITE)
 
+    async def _send_rest(self) -> None:
+        """What ended to the last is told too. An engine that takes no work leaves that to nodes, if there are any."""
+        engine = self._engine
+        await engine.watchdog.stop("notifier")
+        is_sending = engine.takes_work or not await has_sender(engine.store.nodes, engine.clock.now())
+        await engine.notifier.close(
+            engine.settings.tuning.send_stop_seconds if is_sending and not self._is_forced else 0
+        )
+
     async def _leave(self) -> None:
         """All is written: tell the others that this node is gone."""
         engine = self._engine
-        await engine.notifier.close(0 if self._is_forced else engine.settings.tuning.send_stop_seconds)
         await engine.budgets.look()
         await engine.watchdog.stop()
         await self._put_back_unknown()

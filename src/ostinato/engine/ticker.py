@@ -10,9 +10,9 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 
+from ostinato.announcer import Announcer
 from ostinato.clock import SECOND, Clock, Micros, Signal, micros_of
 from ostinato.config import Settings
-from ostinato.engine.announcer import Announcer
 from ostinato.engine.attendance import Attendance, Look
 from ostinato.engine.plan import plan_fires
 from ostinato.engine.quarantine import Quarantine

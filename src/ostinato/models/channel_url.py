@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 from ostinato.errors import InvalidInput
 
-__all__ = ["check_url", "is_reference", "mask_url", "scheme_of", "secrets_in"]
+__all__ = ["HIDDEN", "check_url", "is_reference", "mask_url", "scheme_of", "secrets_in"]
 
 HIDDEN = "***"
 _URL = re.compile(

@@ -14,6 +14,7 @@ from enum import StrEnum
 from ostinato.clock import SECOND, Micros
 from ostinato.models.ids import IncidentId, RunId, ScheduleId
 from ostinato.models.notification import NoticeKind
+from ostinato.models.states import RunState
 
 __all__ = [
     "EACH_RUN",
@@ -28,6 +29,7 @@ __all__ = [
     "IncidentState",
     "Interests",
     "Notice",
+    "RepeatedRun",
 ]
 
 REOPENS_WITHIN: Micros = 3_600 * SECOND
@@ -104,6 +106,17 @@ class Incident:
     acked_by: str | None = None
     """Somebody has seen to it: nothing more is told of it until it recovers."""
     note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RepeatedRun:
+    """A run that somebody started again by hand, and what became of it."""
+
+    of: RunId
+    """The run that it repeats."""
+    run: RunId
+    state: RunState
+    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,11 @@ from ostinato.clock import Micros
 from ostinato.models.access import AuditEntry
 from ostinato.models.event import Event
 from ostinato.models.ids import RunId, ScheduleId
+from ostinato.models.incident import Incident
 from ostinato.models.run import Progress
 from ostinato.models.states import ENDS, Cause, RunState, Trigger
 
-__all__ = ["ChangedSchedule", "Changes", "LiveEvent", "LiveKind", "Position", "PublishedRun"]
+__all__ = ["ChangedIncident", "ChangedSchedule", "Changes", "LiveEvent", "LiveKind", "Position", "PublishedRun"]
 
 
 class LiveKind(StrEnum):
@@ -31,6 +32,9 @@ class LiveKind(StrEnum):
     SCHEDULE_BROKEN = "schedule_broken"
     SCHEDULE_REMOVED = "schedule_removed"
     SESSION_EVENT = "session_event"
+    INCIDENT_OPENED = "incident_opened"
+    INCIDENT_CHANGED = "incident_changed"
+    INCIDENT_CLOSED = "incident_closed"
 
 
 class PublishedRun(msgspec.Struct, frozen=True, gc=False):
@@ -91,7 +95,7 @@ class Position:
     event: int
     audit: int
     changed_at: Micros
-    """Schedules that were changed at or after this instant are of interest."""
+    """Schedules and incidents that were changed at or after this instant are of interest."""
     finished_at: Micros
     """And older runs that ended at or after this one."""
     runs: Sequence[RunId] = ()
@@ -113,6 +117,14 @@ class ChangedSchedule:
 
 
 @dataclass(frozen=True, slots=True)
+class ChangedIncident:
+    """An incident that was opened, counted on, acknowledged, told or closed."""
+
+    incident: Incident
+    changed_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Changes:
     """One look at the ledger, all of one state. Lists are cut at the limit; then there is more behind the mark."""
 
@@ -131,3 +143,5 @@ class Changes:
     """Entries of removed schedules behind the mark."""
     last_run: int
     """The greatest id of a run."""
+    incidents: Sequence[ChangedIncident] = ()
+    """In the order of their change."""

@@ -36,6 +36,8 @@ __all__ = [
     "Rule",
     "RuleDraft",
     "Subscription",
+    "Wait",
+    "WaitReason",
     "check_channel",
     "known_kind",
     "known_kinds",
@@ -44,7 +46,7 @@ __all__ = [
 ]
 
 COOL_DOWN: Micros = 15 * 60 * SECOND
-"""How long a channel hears nothing more of an incident that closes and opens again."""
+"""How long a channel hears nothing more of trouble that ends and comes back."""
 
 
 class NoticeKind(StrEnum):
@@ -190,7 +192,44 @@ class DeliveryState(StrEnum):
     FAILED = "failed"
     """Tried as often as it is worth."""
     DROPPED = "dropped"
-    """Not sent, for there was nothing to tell any more."""
+    """Not sent: there was nothing to tell any more, or nobody who may be told."""
+
+
+class WaitReason(StrEnum):
+    """Why a delivery is not sent yet."""
+
+    NO_NODE = "no_node"
+    FAILURE = "failure"
+    COOL_DOWN = "cool_down"
+    QUIET_HOURS = "quiet_hours"
+    DIGEST = "digest"
+    LIMIT = "limit"
+    BUSY = "busy"
+
+
+_WAITS = {
+    WaitReason.NO_NODE: "no engine is running",
+    WaitReason.FAILURE: "the last try failed",
+    WaitReason.COOL_DOWN: "cool-down of its incident",
+    WaitReason.QUIET_HOURS: "quiet hours",
+    WaitReason.DIGEST: "digest of the channel",
+    WaitReason.LIMIT: f"{MESSAGES_A_MINUTE} messages a minute",
+    WaitReason.BUSY: "another message is on its way",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Why a delivery is not sent yet, and until when."""
+
+    reason: WaitReason
+    until: datetime | None = None
+    """null: nobody knows."""
+    text: str = ""
+    """The reason for people."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", _WAITS[self.reason])
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +256,10 @@ class Delivery:
     node: str | None = None
     sent_at: datetime | None = None
     error: str | None = None
+    tried_at: datetime | None = None
+    """When it was tried for the first time."""
+    waits: Wait | None = None
+    """Why it is not sent yet, and until when; null if it is about to be, or is through."""
 
 
 @dataclass(frozen=True, slots=True)

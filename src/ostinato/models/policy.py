@@ -16,7 +16,16 @@ import msgspec
 
 from ostinato.durations import duration_text, parse_duration
 from ostinato.errors import InvalidInput, NotLoadable
-from ostinato.models.policy_fields import POLICIES, RUN_ONCE, MessageOptions, Policy, PolicyField, PolicyOptions
+from ostinato.models.channel_url import HIDDEN, is_reference
+from ostinato.models.policy_fields import (
+    POLICIES,
+    RUN_ONCE,
+    SECRET_POLICIES,
+    MessageOptions,
+    Policy,
+    PolicyField,
+    PolicyOptions,
+)
 from ostinato.models.policy_values import (
     Budget,
     CatchUp,
@@ -36,6 +45,7 @@ from ostinato.models.policy_values import (
 
 __all__ = [
     "DEFAULT",
+    "SECRET_POLICIES",
     "CatchUp",
     "Covers",
     "Gate",
@@ -56,6 +66,7 @@ __all__ = [
     "plain",
     "policy_json",
     "policy_text",
+    "shown_policy",
 ]
 
 DEFAULT = Policy()
@@ -159,6 +170,12 @@ def plain(value: Any) -> Any:
 def policy_json(policy: Policy) -> dict[str, Any]:
     """Every field as scripts see it; durations are text."""
     return {name: plain(getattr(policy, name)) for name in POLICIES}
+
+
+def shown_policy(policy: Policy) -> dict[str, Any]:
+    """The same as everybody may see it: of a secret, whether there is one, or where it is (env:NAME, file:PATH)."""
+    shape = policy_json(policy)
+    return shape | {name: HIDDEN for name in SECRET_POLICIES if shape[name] and not is_reference(shape[name])}
 
 
 @lru_cache(maxsize=1024)

@@ -307,3 +307,5 @@ def _row(name: str, annotated: Any, default: Any) -> PolicyField:
 
 POLICIES = _rows(Policy)
 """Every policy by its name, in the order in which people see them."""
+SECRET_POLICIES = tuple(name for name, field in POLICIES.items() if field.about.secret)
+"""Those whose values nobody is shown, unless they are references."""

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from ostinato.durations import Duration, parse_duration
 from ostinato.errors import InvalidInput
+from ostinato.models.channel_url import HIDDEN
 from ostinato.models.work_checks import check_command, check_url
 
 __all__ = [
@@ -109,6 +110,12 @@ def check_session(value: Any, field: str = "session") -> str:
 
 def check_ping_url(value: Any) -> str:
     """An address, or a reference to one."""
+    if isinstance(value, str) and HIDDEN in value:
+        raise InvalidInput(
+            f"ping_url has {HIDDEN}, which stands for what was not shown",
+            field="ping_url",
+            hint="give the whole address, or leave it out to keep it as it is",
+        )
     if not isinstance(value, str) or not re.fullmatch(r"(env|file):\S.*", value):
         try:
             check_url(value)

@@ -421,6 +421,8 @@ def notice_of(finish: Finish) -> Notice:
         kind = NoticeKind.FAILED
     elif finish.state is RunState.SUCCEEDED:
         kind = NoticeKind.SUCCEEDED
+    elif finish.state is RunState.EXPIRED:
+        kind = NoticeKind.MISSED
     return Notice(
         kind,
         finish.schedule or finish.name,

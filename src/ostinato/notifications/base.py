@@ -7,7 +7,7 @@ from typing import Protocol
 from ostinato.errors import OstinatoError
 from ostinato.notifications.text import Message
 
-__all__ = ["ChannelSender", "SendError"]
+__all__ = ["ChannelSender", "SendError", "Suppressed"]
 
 
 class SendError(OstinatoError):
@@ -17,6 +17,10 @@ class SendError(OstinatoError):
         super().__init__(message)
         self.retry_after = retry_after
         """After how many seconds its server wants to be asked again, if it says so."""
+
+
+class Suppressed(SendError):
+    """It must not be sent there, now or later: it is dropped."""
 
 
 class ChannelSender(Protocol):

@@ -49,7 +49,7 @@ class Channels:
         try:
             await ask(self._by_scheme.get(scheme_of(found), self._others), found)
         except SendError as error:
-            raise SendError(mask.shortened(str(error), _MOST_SAID), error.retry_after) from None
+            raise type(error)(mask.shortened(str(error), _MOST_SAID), error.retry_after) from None
         except Exception as error:  # of a library: it counts as a failed try, and must not hold up the others
             said = mask.shortened(f"{type(error).__name__}: {error}", _MOST_SAID)
             raise SendError(said) from None

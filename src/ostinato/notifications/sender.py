@@ -23,22 +23,21 @@ from ostinato.models.ids import NodeId
 from ostinato.models.incident import NO_INTERESTS, IncidentChange
 from ostinato.models.notification import NoticeKind, Rule
 from ostinato.models.quiet import held_until
-from ostinato.notifications.base import SendError
+from ostinato.notifications.base import SendError, Suppressed
 from ostinato.notifications.channels import Channels
 from ostinato.notifications.facts import gather
 from ostinato.notifications.text import Message, compose
-from ostinato.stores.base import Parcel, Settled, Store, Told
+from ostinato.stores.base import NodeStore, Parcel, Settled, Store, Told
 from ostinato.timing import parse_timing
 
-__all__ = ["MOST_TRIES", "Notifier", "backoff"]
+__all__ = ["Notifier", "backoff", "has_sender"]
 
 log = get_logger("ostinato.notifications")
 
 T = TypeVar("T")
 
-MOST_TRIES = 20
 LONGEST_TRIED: Micros = 24 * 3_600 * SECOND
-"""What could not be sent for so long is not news any more."""
+"""What could not be sent for so long since its first try is not news any more."""
 _MOST_JOINED = 1_000
 """So many deliveries become one message at most."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 5.0, 300.0
@@ -73,9 +72,11 @@ class Notifier:
         """By channel."""
         self.signal = Signal()
         self.interests = NO_INTERESTS
+        """What rules want and who has an open incident, as of the last look: the recorder asks it."""
         self._is_unsure = False
         """Whether this node may have deliveries that it does not send."""
-        """What rules want and who has an open incident, as of the last look: the recorder asks it."""
+        self._owes = False
+        """Whether something was recorded here that may still have to be sent."""
         self._meanwhile: list[IncidentChange] = []
         """What changed while it looked."""
 
@@ -102,6 +103,7 @@ class Notifier:
 
     def told(self, told: Told) -> None:
         """What was recorded here opened or closed incidents, or is to be sent."""
+        self._owes |= told.owed
         self._meanwhile += told.incidents
         self.interests = self.interests.after(told.incidents)
         self.signal.set()
@@ -114,9 +116,15 @@ class Notifier:
 
     async def look(self, only: str | None = None) -> int:
         """One look: make the summaries that are due, and begin to send what is ready; answers how many messages."""
-        await self.learn()
+        owes, self._owes = self._owes, False
+        try:
+            await self.learn()
+        except BaseException:
+            self._owes |= owes
+            raise
         now = self._clock.now()
         is_due = self.interests.next_at is not None and self.interests.next_at <= now
+        self._owes |= owes and is_due
         if not (is_due or self._is_unsure) or not self._may_claim():
             return 0
         for rule in await self._store.notifications.list_rules():
@@ -136,11 +144,20 @@ class Notifier:
         return len(parcels)
 
     async def close(self, seconds: float) -> None:
-        """Wait a moment for what is being sent, and leave the rest: others send it again."""
-        if self._sending:
-            _, late = await asyncio.wait([*self._sending.values()], timeout=seconds)
-            for task in late:
-                task.cancel()
+        """Send for a moment what was recorded here to the last, and wait for what is being sent; others send the rest,
+        and what was broken off again."""
+        try:
+            async with asyncio.timeout(seconds):
+                if self._owes and seconds:
+                    await self.send_due()
+                elif self._sending:
+                    await asyncio.wait([*self._sending.values()])
+        except TimeoutError:
+            pass
+        except StoreError as error:
+            log.warning("what is owed to channels is left to others: %s", one_line(error))
+        for task in [*self._sending.values()]:
+            task.cancel()
 
     @property
     def next_at(self) -> Micros | None:
@@ -184,6 +201,8 @@ class Notifier:
         failpoints.reach("notifications.sent")
         if failure is None:
             await self._settle(node, self._settled(parcel))
+        elif isinstance(failure, Suppressed):
+            await self._settle(node, self._settled(parcel, str(failure), dropped=True))
         else:
             await self._settle(node, self._settled(parcel, str(failure), self._retry_at(parcel, failure)))
         failpoints.reach("notifications.recorded")
@@ -219,9 +238,8 @@ class Notifier:
     def _retry_at(self, parcel: Parcel, failure: SendError) -> Micros | None:
         """When a failed parcel is tried again; None if it is not."""
         first, now = parcel.deliveries[0], self._clock.now()
-        if first.kind is NoticeKind.TEST or first.attempts + 1 >= MOST_TRIES:
-            return None
-        if now - to_micros(first.ready_at) >= LONGEST_TRIED:
+        tried_at = now if first.tried_at is None else to_micros(first.tried_at)
+        if first.kind is NoticeKind.TEST or now - tried_at >= LONGEST_TRIED:
             return None
         failures = 0 if parcel.channel is None else parcel.channel.failures
         pause = backoff(failures, random.random())
@@ -250,6 +268,11 @@ class Notifier:
             except trouble as error:
                 log.warning("message #%s waits for the database: %s", key, one_line(error))
                 await asyncio.sleep(self._settings.tuning.write_again_seconds)
+
+
+async def has_sender(nodes: NodeStore, now: Micros) -> bool:
+    """Whether a node lives: each of them sends what is owed to channels."""
+    return any(node.state == "alive" for node in await nodes.list_nodes(now))
 
 
 def backoff(failures: int, spread: float) -> timedelta:

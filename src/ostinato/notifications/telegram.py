@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from ostinato.models.incident import FAILINGS
 from ostinato.models.notification import NoticeKind
 from ostinato.models.telegram import Button, TelegramSettings
-from ostinato.notifications.base import SendError
+from ostinato.notifications.base import SendError, Suppressed
 from ostinato.notifications.telegram_api import TelegramClient, TelegramError, parts_of
 from ostinato.notifications.text import Message
 
@@ -33,7 +33,7 @@ class TelegramSender:
 
     async def send(self, url: str, message: Message) -> None:
         """Return when all of it was sent; SendError if not, or if nobody knows."""
-        chat = _chat_of(url)
+        chat = self._chat_of(url)
         text = f"{message.title}\n{message.body}" if message.title else message.body
         parts, buttons = parts_of(text) or ["…"], buttons_of(message)
         begun = self._sent.pop((chat, message.key), 0)
@@ -51,8 +51,8 @@ class TelegramSender:
             await client.close()
 
     async def check(self, url: str) -> None:
-        """SendError if the URL names no chat, or Telegram does not know the bot."""
-        _chat_of(url)
+        """SendError if the URL names no chat, or none on the list, or Telegram does not know the bot."""
+        self._chat_of(url)
         client = TelegramClient(self._settings)
         try:
             await client.name()
@@ -60,6 +60,13 @@ class TelegramSender:
             raise SendError(str(error), error.retry_after) from None
         finally:
             await client.close()
+
+    def _chat_of(self, url: str) -> int:
+        """Of a node without a bot nobody made a list: it says that it has none, and others send."""
+        chat = _chat_in(url)
+        if self._settings.token is not None and chat not in self._settings.chats:
+            raise Suppressed("its chat is not on the list of [telegram] chats")
+        return chat
 
     def _remember(self, chat: int, key: str, sent: int) -> None:
         while len(self._sent) >= _REMEMBERED:
@@ -86,7 +93,7 @@ def buttons_of(message: Message) -> Sequence[Sequence[Button]]:
     return [fitting[at : at + 2] for at in range(0, len(fitting), 2)]
 
 
-def _chat_of(url: str) -> int:
+def _chat_in(url: str) -> int:
     found = _CHAT.fullmatch(url)
     if found is None:
         raise SendError("the channel names no chat: write telegram://42")

@@ -5,6 +5,7 @@ sender.py gathers the facts; a channel (channels.py) sends the message.
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -22,9 +23,9 @@ from ostinato.models.notification import Delivery, NoticeKind
 from ostinato.models.run import Run
 from ostinato.models.schedule import Schedule
 from ostinato.models.states import RunState
-from ostinato.models.work import ProcessWork, answer_text
+from ostinato.models.work import Http, ProcessWork, Shell, answer_text
 from ostinato.models.work_kinds import line_of
-from ostinato.plurals import counted
+from ostinato.plurals import counted, totals_text
 
 __all__ = ["Facts", "Message", "compose", "last_lines"]
 
@@ -136,17 +137,39 @@ def _lines(delivery: Delivery, facts: Facts) -> Iterator[str]:
         yield from _recovered(delivery, facts)
     elif reason:
         yield _cut(_clean(str(reason)), RESULT)
+    if run is not None and run.totals and delivery.kind is not NoticeKind.RECOVERED:
+        yield f"Totals: {_cut(totals_text(run.totals), RESULT)}"
     if run is not None and isinstance(run.work, ProcessWork):
         yield f"Command: {_cut(line_of(run.work), NAME)}"
     if run is not None and (lasted := took(run.started_at, run.finished_at)):
         yield f"Took {lasted}" + (f", attempt {run.attempt}" if run.attempt > 1 else "")
     yield from _often(delivery, facts, zone)
     yield from _next(facts, zone)
-    if run is not None and run.state is RunState.SUCCEEDED and (said := answer_text(run.work, run.result)):
-        yield f"Result: {_cut(said, RESULT)}"
-    elif facts.lines and delivery.kind is not NoticeKind.RECOVERED:
+    if delivery.kind is not NoticeKind.RECOVERED:
+        yield from _said(run, facts.lines)
+
+
+def _said(run: Run | None, lines: Sequence[str]) -> Iterator[str]:
+    """What the work says of itself: its result, or the end of its output where that says more."""
+    result = "" if run is None or run.state is not RunState.SUCCEEDED else _result(run)
+    if result:
+        yield f"Result: {_cut(_clean(result), RESULT)}"
+    elif lines:
         yield "Last output:"
-        yield from (f"  {line}" for line in facts.lines)
+        yield from (f"  {line}" for line in lines)
+
+
+def _result(run: Run) -> str:
+    """What a result says besides that it succeeded. That of a command is its exit status, and that of a request has its
+    address, which may hold a secret."""
+    match run.work, run.result:
+        case (Shell(), _) | (_, True):
+            return ""
+        case _, dict() | list() as empty if not empty:
+            return ""
+        case Http(), {"status": status, "json": answer}:
+            return f"HTTP {status}" + ("" if answer is None else f", {json.dumps(answer, ensure_ascii=False)}")
+    return answer_text(run.work, run.result)
 
 
 def _recovered(delivery: Delivery, facts: Facts) -> Iterator[str]:
@@ -194,16 +217,26 @@ def _link(delivery: Delivery, facts: Facts) -> Iterator[str]:
 def _of_many(deliveries: Sequence[Delivery], facts: Facts) -> tuple[str, list[str]]:
     kinds = Counter(one.kind for one in deliveries)
     counts = ", ".join(f"{kinds[kind]} {_SHORT.get(kind, kind)}" for kind in NoticeKind if kind in kinds)
+    listed = deliveries[:_LISTED]
+    times = [_happened_at(one).astimezone(ZoneInfo(facts.zone)) for one in listed]
+    form = "%H:%M" if len({time.date() for time in times}) == 1 else "%Y-%m-%d %H:%M"
     lines = []
-    for one in deliveries[:_LISTED]:
+    for one, time in zip(listed, times, strict=True):
         reason = one.data.get("reason")
         said = "" if not reason or one.kind is NoticeKind.RECOVERED else f": {_cut(_clean(str(reason)), _LINE)}"
-        lines.append(f"{_title(one, Facts())}{said}")
+        lines.append(f"{time:{form}} {_title(one, Facts())}{said}")
     if len(deliveries) > _LISTED:
         lines.append(f"and {len(deliveries) - _LISTED} more")
+    lines.append(f"Times in {facts.zone}")
     if facts.public_url is not None:
         lines.append(f"{facts.public_url}/runs")
     return f"{len(deliveries)} notices: {counts}", lines
+
+
+def _happened_at(delivery: Delivery) -> datetime:
+    """What was missed was noticed later than it was due."""
+    due_at = delivery.data.get("due_at")
+    return delivery.at if due_at is None or delivery.kind is not NoticeKind.MISSED else from_micros(int(due_at))
 
 
 def _digest(delivery: Delivery, facts: Facts) -> tuple[str, list[str]]:

@@ -18,13 +18,14 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from ostinato.models import work
 from ostinato.models.access import AuditEntry, Role, Token
 from ostinato.models.incident import Incident as IncidentModel
+from ostinato.models.incident import RepeatedRun
 from ostinato.models.installed_kinds import added_kinds
 from ostinato.models.kind_parts import of_each_kind
 from ostinato.models.lane import Lane as LaneModel
 from ostinato.models.node import Node as NodeModel
 from ostinato.models.notification import Delivery
 from ostinato.models.output import OutputLine
-from ostinato.models.policy import Policy, policy_json
+from ostinato.models.policy import Policy, shown_policy
 from ostinato.models.quarantine import BadRow, Quarantined
 from ostinato.models.run import Run as RunModel
 from ostinato.models.schedule import RecentRun
@@ -273,7 +274,7 @@ def schedule_answer(
 @lru_cache(maxsize=1024)
 def _policy(policy: Policy) -> dict[str, Any]:
     """Most schedules of a list share a policy. Nobody may change it."""
-    return policy_json(policy)
+    return shown_policy(policy)
 
 
 class SchedulePage(Page[Schedule]):
@@ -359,11 +360,13 @@ class IncidentDetail(Answer):
     """The newest first."""
     runs: Sequence[int]
     """Those that would be run again, the newest first."""
+    reruns: Sequence[RepeatedRun]
+    """What was run again of them, and what became of it, the newest first."""
 
 
 def incident_answer(detail: IncidentDetailModel) -> IncidentDetail:
     """An incident with all that is known of it."""
-    return IncidentDetail.of(detail.incident, deliveries=detail.deliveries, runs=detail.runs)
+    return IncidentDetail.of(detail.incident, deliveries=detail.deliveries, runs=detail.runs, reruns=detail.reruns)
 
 
 class IncidentPage(Page[IncidentModel]):

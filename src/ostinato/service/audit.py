@@ -25,7 +25,7 @@ from ostinato.errors import OstinatoError
 from ostinato.logs import get_logger
 from ostinato.models.access import Actor, AuditEntry, AuditFilter
 from ostinato.models.installed_kinds import secret_fields
-from ostinato.models.policy_fields import POLICIES
+from ostinato.models.policy_fields import SECRET_POLICIES
 from ostinato.models.work_kinds import Work
 from ostinato.service.pages import Page, check_limit, cursor_text, read_cursor
 from ostinato.stores.base import Store
@@ -48,7 +48,6 @@ _ONLY_NAMES = {"env", "headers"}
 _ONLY_SIZE = {"body", "json"}
 """What HTTP work sends may be one as a whole."""
 
-_SECRET_POLICIES = frozenset(name for name, field in POLICIES.items() if field.about.secret)
 _CONDITIONS = {"version"}
 """Under which a verb is done: it says nothing about what was done."""
 
@@ -183,7 +182,7 @@ def _small(name: str, value: Any, depth: int = 0) -> Any:
     if value is None or isinstance(value, (bool, int, float)):
         return value
     if isinstance(value, str):
-        if name in _SECRET_POLICIES:
+        if name in SECRET_POLICIES:
             return "***"
         return _size(value) if name in _ONLY_SIZE else _cut(_bare_url(value) if name == "url" else value)
     if isinstance(value, timedelta):

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ostinato.clock import Clock, from_micros
-from ostinato.listeners import Listeners
-from ostinato.models.app_event import AppEvent, AppEventKind
+from ostinato.announcer import Announcer
+from ostinato.clock import Clock
 from ostinato.models.check_in import KeyPurpose, Ping
 from ostinato.models.run import RunFilter
 from ostinato.models.schedule import Schedule
@@ -25,6 +24,8 @@ class BadgeState(StrEnum):
     """How a schedule is, in a word."""
 
     OK = "ok"
+    ERRORS = "with errors"
+    """Its last run succeeded, and counted errors."""
     FAILING = "failing"
     LATE = "late"
     BROKEN = "broken"
@@ -43,10 +44,10 @@ class Badge:
 class CheckInService:
     """Asks for a key, and for nothing else."""
 
-    def __init__(self, store: Store, clock: Clock, listeners: Listeners) -> None:
+    def __init__(self, store: Store, clock: Clock, announcer: Announcer) -> None:
         self._store = store
         self._clock = clock
-        self._listeners = listeners
+        self._announcer = announcer
 
     async def knows(self, key: str) -> bool:
         """Whether this is the key of a ping address: asked before a body is read."""
@@ -57,9 +58,11 @@ class CheckInService:
         hash = hash_key(key)
         if hash is None:
             return None
-        checked_in = await self._store.check_ins.check_in(hash, ping, self._clock.now())
+        now = self._clock.now()
+        checked_in = await self._store.check_ins.check_in(hash, ping, now)
         if checked_in is not None:
-            self._tell(checked_in)
+            # The write has woken the notifiers, wherever they are.
+            self._announcer.checked_in(checked_in, now)
         return checked_in
 
     async def badge(self, key: str) -> Badge | None:
@@ -84,16 +87,6 @@ class CheckInService:
             return BadgeState.NEW
         if last[0].cause is Cause.LATE:
             return BadgeState.LATE
-        return BadgeState.OK if last[0].state is RunState.SUCCEEDED and last[0].cause is None else BadgeState.FAILING
-
-    def _tell(self, checked_in: CheckedIn) -> None:
-        if not self._listeners.wanted:
-            return
-        finish, at = checked_in.finish, from_micros(self._clock.now())
-        kind, state = AppEventKind.RUN_STARTED, RunState.RUNNING
-        if finish is not None:
-            succeeded = finish.state is RunState.SUCCEEDED
-            kind, state = AppEventKind.RUN_SUCCEEDED if succeeded else AppEventKind.RUN_FAILED, finish.state
-        cause, reason = (None, None) if finish is None else (finish.cause, finish.reason)
-        event = AppEvent(kind, at, checked_in.run, checked_in.schedule, None, state, cause, reason)
-        self._listeners.tell([event])
+        if last[0].state is not RunState.SUCCEEDED:
+            return BadgeState.FAILING
+        return BadgeState.ERRORS if last[0].cause is Cause.ERRORS else BadgeState.OK

@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 from ostinato.clock import Clock
 from ostinato.errors import Conflict, MessageStale, NotFound
 from ostinato.models.ids import IncidentId, RunId
-from ostinato.models.incident import Incident, IncidentFilter, IncidentState
+from ostinato.models.incident import Incident, IncidentFilter, IncidentState, RepeatedRun
 from ostinato.models.notification import Delivery, DeliveryFilter
 from ostinato.models.policy import check_choice
 from ostinato.models.work import Unreadable
 from ostinato.service.audit import audited
+from ostinato.service.delivery_waits import DeliveryWaits
 from ostinato.service.pages import Page, check_limit, cursor_text, read_cursor
 from ostinato.service.projects import ProjectService
 from ostinato.service.runs import RunService
@@ -35,6 +36,8 @@ class IncidentDetail:
     """The newest first."""
     runs: Sequence[RunId]
     """Those that `rerun` would run again, the newest first."""
+    reruns: Sequence[RepeatedRun] = ()
+    """What was run again of them, and what became of it, the newest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,7 @@ class IncidentService:
         self._clock = clock
         self._projects = projects
         self._runs = runs
+        self._waits = DeliveryWaits(store, clock)
 
     async def list(
         self,
@@ -110,10 +114,12 @@ class IncidentService:
         """The same, with what was told of it and its runs."""
         incident = await self.get(id)
         told = DeliveryFilter(incident=incident.id, limit=_TOLD)
+        runs = await self._store.notifications.incident_runs(incident.id, MOST_RERUN)
         return IncidentDetail(
             incident,
-            await self._store.notifications.list_deliveries(told),
-            await self._store.notifications.incident_runs(incident.id, MOST_RERUN),
+            await self._waits.of(await self._store.notifications.list_deliveries(told)),
+            runs,
+            await self._store.notifications.repeated_runs(runs),
         )
 
     @audited("incident.ack")

@@ -28,6 +28,7 @@ from ostinato.models.notification import (
     NoticeKind,
     Rule,
     RuleDraft,
+    Wait,
     check_channel,
     parse_kinds,
     parse_subscription,
@@ -36,6 +37,7 @@ from ostinato.models.policy import check_choice
 from ostinato.models.quiet import parse_quiet
 from ostinato.models.telegram import channel_of
 from ostinato.service.audit import audited
+from ostinato.service.delivery_waits import DeliveryWaits
 from ostinato.service.pages import Page, check_limit, cursor_text, read_cursor
 from ostinato.service.projects import ProjectService
 from ostinato.service.schedules.drafts import first_due
@@ -68,7 +70,7 @@ class ChannelStatus:
     """When what there is to tell is sent, as one message; null if that is at once."""
     zone: str
     cool_down: str
-    """How long it hears nothing more of an incident that closes and opens again."""
+    """How long it hears nothing more of trouble that ends and comes back."""
     created_at: datetime
     sent_at: datetime | None
     """When a message was last sent."""
@@ -78,6 +80,10 @@ class ChannelStatus:
     """Why the last one did."""
     retry_at: datetime | None
     """When it is tried again."""
+    waiting: int = 0
+    """How many notices are to be sent there."""
+    waits: Wait | None = None
+    """Why the first of them is not sent yet, and until when."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,17 +154,28 @@ class NotificationService:
         self._zone = zone
         self._projects = projects
         self._sender = sender
+        self._waits = DeliveryWaits(store, clock)
         self._known: set[str] = set()
         self._warned: set[str] = set()
 
     async def list(self) -> Sequence[ChannelStatus]:
         """All channels, by name."""
-        now = self._clock.now()
-        return [_status(channel, now) for channel in await self._store.notifications.list_channels()]
+        return await self._statuses(await self._store.notifications.list_channels())
 
     async def get(self, name: str) -> ChannelStatus:
         """The channel of this name."""
-        return _status(await self._stored(name), self._clock.now())
+        return (await self._statuses([await self._stored(name)]))[0]
+
+    async def _statuses(self, channels: Sequence[Channel]) -> Sequence[ChannelStatus]:
+        """How they fare, and what waits for them."""
+        now = self._clock.now()
+        owed = (await self._store.notifications.counts()).deliveries
+        found = []
+        for channel in channels:
+            waiting = owed.get((channel.name, DeliveryState.PENDING), 0)
+            waits = await self._waits.first(channel.name) if waiting else None
+            found.append(replace(_status(channel, now), waiting=waiting, waits=waits))
+        return found
 
     async def add(
         self,
@@ -318,7 +335,7 @@ class NotificationService:
         asked = replace(wanted, before_id=before, limit=check_limit(limit) + 1)
         found = await self._store.notifications.list_deliveries(asked)
         more = cursor_text([found[limit - 1].id], wanted) if len(found) > limit else None
-        return Page(found[:limit], more)
+        return Page([*await self._waits.of(found[:limit])], more)
 
     async def check(self, notify: Sequence[str], kept: Sequence[str] = ()) -> None:
         """InvalidInput, unless the `notify` of a policy can be read and its channels exist. What is `kept` of what

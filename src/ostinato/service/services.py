@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ostinato.announcer import Announcer
 from ostinato.clock import Clock
 from ostinato.listeners import Listeners
 from ostinato.models.access import LoginLimits
@@ -62,7 +63,7 @@ class Services:
         self.sessions = SessionService(store, clock, *places, self.runs, code, draining, sessions)
         self.nodes = NodeService(store, clock)
         self.live = LiveHub(store, clock, self.runs, zone, tuning)
-        self.check_ins = CheckInService(store, clock, listeners)
+        self.check_ins = CheckInService(store, clock, Announcer(listeners))
         self.access = AccessService(store, clock, logins)
         self.audit = AuditService(store, clock)
         self.chats = ChatService(store, clock)

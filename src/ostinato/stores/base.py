@@ -23,6 +23,7 @@ from ostinato.stores.check_ins import CheckedIn, CheckInStore, LateCheckIns
 from ostinato.stores.notifications import NotificationStore, Parcel, Settled
 from ostinato.stores.quarantine import QuarantineStore
 from ostinato.stores.runs import (
+    NONE_ENDED,
     NOTHING_TOLD,
     Bound,
     Cancelled,
@@ -34,12 +35,14 @@ from ostinato.stores.runs import (
     Stale,
     StateCount,
     Told,
+    Unstarted,
 )
 from ostinato.stores.schedules import RECORDED_AHEAD, Due, Fired, Late, ScheduleStore
 from ostinato.stores.sessions import SessionStore
 from ostinato.stores.upkeep import UpkeepStore
 
 __all__ = [
+    "NONE_ENDED",
     "NOTHING_TOLD",
     "RECORDED_AHEAD",
     "Bound",
@@ -69,6 +72,7 @@ __all__ = [
     "StateCount",
     "Store",
     "Told",
+    "Unstarted",
     "WakeHints",
     "Watch",
 ]

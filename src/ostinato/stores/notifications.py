@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from ostinato.clock import Micros
 from ostinato.models.ids import DeliveryId, IncidentId, NodeId, RuleId, RunId
-from ostinato.models.incident import Incident, IncidentChange, IncidentFilter, Interests
+from ostinato.models.incident import Incident, IncidentChange, IncidentFilter, Interests, RepeatedRun
 from ostinato.models.notification import (
     Channel,
     ChannelDraft,
@@ -54,7 +54,7 @@ class Settled:
     retry_at: Micros | None = None
     """When it is tried again, and not before that anything else of its channel; None if it is not."""
     dropped: bool = False
-    """There was nothing to tell any more: neither sent nor failed, and `error` says why."""
+    """There was nothing to tell any more, or nobody who may be told: neither sent nor failed, and `error` says why."""
 
 
 class NotificationStore(Protocol):
@@ -106,7 +106,15 @@ class NotificationStore(Protocol):
         """The ended runs that it stands for, the newest first; those that a person ran only if there are no others."""
         ...
 
+    async def repeated_runs(self, ids: Sequence[RunId]) -> list[RepeatedRun]:
+        """The runs that repeat one of these, the newest first."""
+        ...
+
     async def list_deliveries(self, wanted: DeliveryFilter) -> list[Delivery]: ...
+
+    async def recent_messages(self, channel: str, since: Micros) -> list[Micros]:
+        """When each message was sent to a channel since then; those that count towards no limit are left out."""
+        ...
 
     async def add_delivery(
         self, channel: str, kind: str, subject: str, data: Mapping[str, Any], now: Micros

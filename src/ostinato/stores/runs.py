@@ -16,6 +16,7 @@ from ostinato.models.run import ClaimedRun, Ending, Finish, NewRun, Report, Run,
 from ostinato.models.states import Cause, RunState
 
 __all__ = [
+    "NONE_ENDED",
     "NOTHING_TOLD",
     "Bound",
     "Cancelled",
@@ -27,6 +28,7 @@ __all__ = [
     "Stale",
     "StateCount",
     "Told",
+    "Unstarted",
 ]
 
 
@@ -40,6 +42,18 @@ class Told(NamedTuple):
 
 
 NOTHING_TOLD = Told()
+
+
+class Unstarted(NamedTuple):
+    """Queued runs that were ended before they started."""
+
+    ids: Sequence[RunId] = ()
+    finishes: Sequence[Finish] = ()
+    """The ends of those that people have to know of: what was to be done and was not."""
+    told: Told = NOTHING_TOLD
+
+
+NONE_ENDED = Unstarted()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +84,8 @@ class Claimed:
     (an open burst, a lane whose rate is used up) counts as ready that much later."""
     crowded: bool = False
     """Ready runs were left because a lane or the room was full."""
+    expired: Unstarted = NONE_ENDED
+    """What had waited longer than its max age."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +133,13 @@ class Bound:
 class Cancelled:
     """A cancel ends queued runs at once and asks the nodes of running ones."""
 
-    ended: Sequence[RunId] = ()
+    unstarted: Unstarted = NONE_ENDED
     asked: Sequence[RunId] = ()
+
+    @property
+    def ended(self) -> Sequence[RunId]:
+        """Those that were queued."""
+        return self.unstarted.ids
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,11 +193,9 @@ class RunStore(Protocol):
         False nothing is queued if it would not be its turn at once, in a session that may be full."""
         ...
 
-    async def start_bound(
-        self, id: RunId, node: NodeId, now: Micros, *, is_full: bool | None = None
-    ) -> ClaimedRun | None:
+    async def start_bound(self, id: RunId, node: NodeId, now: Micros, *, is_full: bool | None = None) -> Claimed:
         """Start such a run if it is its turn, whatever lanes say; ask again as often as need be. One that has waited
-        longer than its max age is ended. None if it is not started: its row says why.
+        longer than its max age is ended. Nothing is claimed if it is not started: its row says why.
 
         A session that is full goes one at a time from now on: beside something else that is under way, or behind an
         older run, it waits again. One that `is_full` no longer goes as many at a time as it allows.

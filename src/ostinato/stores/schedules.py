@@ -10,6 +10,7 @@ from ostinato.clock import SECOND, Micros
 from ostinato.models.ids import RunId, ScheduleId
 from ostinato.models.incident import Notice
 from ostinato.models.replanning import Replan
+from ostinato.models.run import Finish
 from ostinato.models.schedule import (
     DueSchedule,
     FirePlan,
@@ -45,6 +46,8 @@ class Late:
 
     notices: Sequence[Notice] = ()
     told: Told = NOTHING_TOLD
+    finishes: Sequence[Finish] = ()
+    """The ends of check-ins that had started, and took too long."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,6 +58,29 @@ it("a flood of events loads a list at most once a second", () => {
   expect(overviews()).toBeLessThanOrEqual(5);
 });
 
+it("what becomes of an incident loads the incidents anew", () => {
+  const loaded = vi.spyOn(cache, "invalidateQueries");
+  const loadedBy = (kind: LiveEvent["kind"]) => {
+    loaded.mockClear();
+    tell({ ...event(kind), run: null });
+    vi.advanceTimersByTime(5000);
+    return loaded.mock.calls.map(([filters]) => filters?.queryKey);
+  };
+  expect(loadedBy("incident_changed")).toEqual([keys.incidents]);
+  // No other event tells that a schedule is late, or no longer.
+  for (const kind of ["incident_opened", "incident_closed"] as const) {
+    const keysOf = loadedBy(kind);
+    for (const key of [keys.incidents, keys.overview, keys.schedule("nightly")]) expect(keysOf).toContainEqual(key);
+  }
+});
+
+it("the end of a run says nothing of incidents: they have their own events", () => {
+  const loaded = vi.spyOn(cache, "invalidateQueries");
+  tell(event("run_finished", { state: "failed" }));
+  vi.advanceTimersByTime(5000);
+  expect(loaded.mock.calls.map(([filters]) => filters?.queryKey)).not.toContainEqual(keys.incidents);
+});
+
 it("progress alone loads nothing anew", () => {
   const loaded = vi.spyOn(cache, "invalidateQueries");
   tell(event("run_progress"));

@@ -56,7 +56,10 @@ export class Feed {
   private take(event: LiveEvent): void {
     if (event.run !== null) this.patch(event.run);
     if (event.kind === "run_progress") return;
-    if (event.kind !== "run_queued" && event.kind !== "run_started") this.refresh(keys.incidents);
+    if (event.kind.startsWith("incident_")) this.refresh(keys.incidents);
+    if (event.kind === "incident_changed") return;
+    // It takes its incidents with it.
+    if (event.kind === "schedule_removed") this.refresh(keys.incidents);
     if (event.kind === "session_event") {
       this.refresh(keys.sessions);
       return;

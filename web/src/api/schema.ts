@@ -1479,7 +1479,7 @@ export interface components {
          * @description A named way to reach people, and how it fares.
          */
         ChannelStatus: {
-            /** @description How long it hears nothing more of an incident that closes and opens again. */
+            /** @description How long it hears nothing more of trouble that ends and comes back. */
             cool_down: string;
             /** Format: date-time */
             created_at: string;
@@ -1499,6 +1499,10 @@ export interface components {
             sent_at: string | null;
             /** @description Its scheme, and its host where that is no secret; a reference (env:NAME, file:PATH) as it is. */
             url: string;
+            /** @description How many notices are to be sent there. */
+            waiting: number;
+            /** @description Why the first of them is not sent yet, and until when. */
+            waits: components["schemas"]["Wait"] | null;
             zone: string;
         };
         /**
@@ -1583,6 +1587,10 @@ export interface components {
              */
             state: "dropped" | "failed" | "pending" | "sending" | "sent";
             subject: string;
+            /** @description When it was tried for the first time. */
+            tried_at: string | null;
+            /** @description Why it is not sent yet, and until when; null if it is about to be, or is through. */
+            waits: components["schemas"]["Wait"] | null;
         };
         /**
          * DeliveryAnswer
@@ -1621,6 +1629,10 @@ export interface components {
              */
             state: "dropped" | "failed" | "pending" | "sending" | "sent";
             subject: string;
+            /** @description When it was tried for the first time. */
+            tried_at: string | null;
+            /** @description Why it is not sent yet, and until when; null if it is about to be, or is through. */
+            waits: components["schemas"]["Wait"] | null;
             /** @description An IANA name: the zone of its schedule, or of the server's settings. */
             zone: string;
         };
@@ -1907,6 +1919,8 @@ export interface components {
             reason: string | null;
             /** @description How often it came back soon after it had recovered. */
             reopened: number;
+            /** @description What was run again of them, and what became of it, the newest first. */
+            reruns: components["schemas"]["RepeatedRun"][];
             /** @description Those that would be run again, the newest first. */
             runs: number[];
             schedule: string | null;
@@ -2311,7 +2325,7 @@ export interface components {
         NewChannel: {
             /**
              * Cool Down
-             * @description How long it hears nothing more of an incident that closes and opens again, such as 15m.
+             * @description How long it hears nothing more of trouble that ends and comes back, such as 15m.
              */
             cool_down?: string | null;
             /**
@@ -3181,6 +3195,21 @@ export interface components {
             still_running: number[];
         };
         /**
+         * RepeatedRun
+         * @description A run that somebody started again by hand, and what became of it.
+         */
+        RepeatedRun: {
+            /** @description The run that it repeats. */
+            of: number;
+            reason: string | null;
+            run: number;
+            /**
+             * @description What has become of a run.
+             * @enum {string}
+             */
+            state: "cancelled" | "expired" | "failed" | "missed" | "queued" | "running" | "skipped" | "succeeded" | "superseded";
+        };
+        /**
          * Rerun
          * @description What was run again.
          */
@@ -3595,6 +3624,21 @@ export interface components {
             kind: "unreadable";
             reason: string;
             text: string;
+        };
+        /**
+         * Wait
+         * @description Why a delivery is not sent yet, and until when.
+         */
+        Wait: {
+            /**
+             * @description Why a delivery is not sent yet.
+             * @enum {string}
+             */
+            reason: "busy" | "cool_down" | "digest" | "failure" | "limit" | "no_node" | "quiet_hours";
+            /** @description The reason for people. */
+            text: string;
+            /** @description null: nobody knows. */
+            until: string | null;
         };
         /**
          * Why

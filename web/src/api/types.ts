@@ -118,7 +118,10 @@ export type LiveKind =
   | "schedule_changed"
   | "schedule_broken"
   | "schedule_removed"
-  | "session_event";
+  | "session_event"
+  | "incident_opened"
+  | "incident_changed"
+  | "incident_closed";
 
 /** A run as the live stream tells it. */
 export type LiveRun = Omit<Run, "work" | "result" | "attempts">;

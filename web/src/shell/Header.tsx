@@ -58,10 +58,12 @@ function Bell() {
       to="/incidents"
       aria-label={open === 0 ? "No open incidents" : words}
       title={open === 0 ? "No open incidents" : words}
-      className={classes(buttonClass("ghost", "small"), open > 0 && "text-bad")}
+      className={buttonClass("ghost", "small")}
     >
-      <Icon name="bell" size={14} />
-      {open > 0 && <span className="tabular-nums">{open > 99 ? "99+" : open}</span>}
+      <span className={classes("flex items-center gap-1.5", open > 0 && "text-bad")}>
+        <Icon name="bell" size={14} />
+        {open > 0 && <span className="tabular-nums">{open > 99 ? "99+" : open}</span>}
+      </span>
     </Link>
   );
 }

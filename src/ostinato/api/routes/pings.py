@@ -14,6 +14,7 @@ from ostinato.api.badge import badge_svg
 from ostinato.api.container import ApiContainer
 from ostinato.api.login_throttle import LoginThrottle
 from ostinato.api.ping_throttle import PingThrottle
+from ostinato.clock import Micros
 from ostinato.errors import NotFound
 from ostinato.models.check_in import Ping, PingSignal
 
@@ -36,16 +37,22 @@ class PingLimits:
         self._pings = PingThrottle()
         self._guesses = LoginThrottle()
 
-    def check(self, request: Request, key: str, *, is_known: bool) -> None:
-        """TooManyAttempts for what comes too often; NotFound for what is no key."""
-        container: ApiContainer = request.app.state.container
-        now = container.clock.steady()
-        if is_known:
-            self._pings.count(key, now)
-            return
+    def ask(self, request: Request, key: str) -> None:
+        """Before the key is looked up: TooManyAttempts for whoever guessed before and has to wait, unless the key is
+        known to be one. Others behind the same address may have it."""
         address = address_of(request)
-        self._guesses.check(address, now)
-        self._guesses.failed(address, now)
+        if not self._pings.knows(key) and self._guesses.has_failed(address):
+            self._guesses.check(address, _now(request))
+
+    def count(self, request: Request, key: str, *, is_known: bool) -> None:
+        """Once it was looked up: TooManyAttempts for what comes too often; NotFound for what is no key."""
+        if is_known:
+            self._pings.count(key, _now(request))
+            return
+        self._pings.forget(key)
+        address = address_of(request)
+        self._guesses.check(address, _now(request))
+        self._guesses.failed(address, _now(request))
         raise _nothing()
 
 
@@ -69,16 +76,20 @@ async def ping_saying(key: str, said: str, request: Request, services: Served) -
 @router.get("/badge/{key}.svg", include_in_schema=False)
 async def badge(key: str, request: Request, services: Served) -> Response:
     """How a schedule is, as a picture."""
+    limits = _limits_of(request)
+    limits.ask(request, key)
     found = await services.check_ins.badge(key)
-    _limits_of(request).check(request, key, is_known=found is not None)
+    limits.count(request, key, is_known=found is not None)
     assert found is not None
     headers = {"Cache-Control": f"public, max-age={BADGE_AGE}"}
     return Response(badge_svg(found), headers=headers, media_type="image/svg+xml")
 
 
 async def _check_in(key: str, ping: Ping, request: Request, services: Served) -> Response:
+    limits = _limits_of(request)
+    limits.ask(request, key)
     # Before its body is read: a stranger has nothing to say.
-    _limits_of(request).check(request, key, is_known=await services.check_ins.knows(key))
+    limits.count(request, key, is_known=await services.check_ins.knows(key))
     if await services.check_ins.check_in(key, await _with_body(ping, request)) is None:
         raise _nothing()
     return PlainTextResponse("OK\n", headers={"Cache-Control": "no-store"})
@@ -100,6 +111,11 @@ def _limits_of(request: Request) -> PingLimits:
     limits = request.app.state.ping_limits
     assert isinstance(limits, PingLimits)
     return limits
+
+
+def _now(request: Request) -> Micros:
+    container: ApiContainer = request.app.state.container
+    return container.clock.steady()
 
 
 def _nothing() -> NotFound:

@@ -34,7 +34,7 @@ class NewChannel(RequestBody):
     zone: Annotated[Zone | None, Field(description="Of these hours and times.")] = None
     cool_down: Annotated[
         Text | None,
-        Field(description="How long it hears nothing more of an incident that closes and opens again, such as 15m."),
+        Field(description="How long it hears nothing more of trouble that ends and comes back, such as 15m."),
     ] = None
 
 

@@ -24,8 +24,9 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 from ostinato.api.fields import under
 from ostinato.api.shapes.base import RequestBody, Text
 from ostinato.api.shapes.work import Command
+from ostinato.models.channel_url import HIDDEN
 from ostinato.models.policy import make_policy, plain
-from ostinato.models.policy_fields import POLICIES, RUN_ONCE, PolicyField
+from ostinato.models.policy_fields import POLICIES, RUN_ONCE, SECRET_POLICIES, PolicyField
 from ostinato.models.policy_values import Budget, Gate, Keep, Retry
 
 __all__ = ["BudgetValue", "NewPolicy", "RetryValue", "given_policy"]
@@ -154,8 +155,9 @@ class NewPolicy(RequestBody):
     def _usable(cls, value: Any, info: ValidationInfo) -> Any:
         """What the model says of this field, so that it is told together with what is wrong with the others."""
         given = value.model_dump(exclude_unset=True, exclude_none=True) if isinstance(value, RequestBody) else value
-        # An empty one may still change what is there, which only the service knows.
-        if given != {}:
+        # An empty one may still change what is there, and stars may stand for a secret that stays: only the service
+        # knows.
+        if given != {} and (given != HIDDEN or info.field_name not in SECRET_POLICIES):
             with under("policy"):
                 make_policy({str(info.field_name): given})
         return value

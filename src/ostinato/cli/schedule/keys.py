@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any
 
 from ostinato.cli.console import emit, emit_json, plain, say
-from ostinato.cli.open_database import OpenDatabase, opened
+from ostinato.cli.open_database import opened
 from ostinato.cli.options import NO_COMMON, Common, ScheduleName
 
 if TYPE_CHECKING:
     from ostinato.service.schedules.keys import ScheduleKey
+    from ostinato.service.schedules.service import ScheduleService
 
 __all__ = ["badge", "ping_key"]
 
@@ -22,11 +24,8 @@ def ping_key(name: ScheduleName, /, *, new: bool = False, common: Common = NO_CO
     new
         Another one, in the place of the one that it has: that one ends.
     """
-    with opened(common) as database:
-        made = database.ask(database.services.schedules.ping_key(name, new=new))
-        _show(database, made, as_json=common.json)
-    if not common.json:
-        say("it is shown only this once; in a crontab: … ; curl -fsS -m 10 --retry 3 ADDRESS/$?")
+    said = "it is shown only this once; in a crontab: … ; curl -fsS -m 10 --retry 3 ADDRESS/$?"
+    _print_key(common, lambda schedules: schedules.ping_key(name, new=new), said)
 
 
 def badge(name: ScheduleName, /, *, new: bool = False, common: Common = NO_COMMON) -> None:
@@ -37,19 +36,19 @@ def badge(name: ScheduleName, /, *, new: bool = False, common: Common = NO_COMMO
     new
         Another one, in the place of the one that it has: that one ends.
     """
-    with opened(common) as database:
-        made = database.ask(database.services.schedules.badge_key(name, new=new))
-        _show(database, made, as_json=common.json)
-    if not common.json:
-        say("it is shown only this once; whoever has it sees the name and the state of the schedule, and nothing else")
+    said = "it is shown only this once; whoever has it sees the name and the state of the schedule, and nothing else"
+    _print_key(common, lambda schedules: schedules.badge_key(name, new=new), said)
 
 
-def _show(database: OpenDatabase, made: ScheduleKey, *, as_json: bool) -> None:
+def _print_key(common: Common, make: Callable[[ScheduleService], Coroutine[Any, Any, ScheduleKey]], said: str) -> None:
     from ostinato.cli.server import address_text
 
-    settings = database.app.settings
+    with opened(common) as database:
+        made = database.ask(make(database.services.schedules))
+        settings = database.app.settings
     url = address_text(settings, settings.port) + made.path
-    if as_json:
+    if common.json:
         emit_json({**plain(made), "url": url})
-    else:
-        emit(url)
+        return
+    emit(url)
+    say(said)

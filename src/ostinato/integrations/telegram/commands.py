@@ -36,6 +36,10 @@ class Commands:
             "stopall": Verb(self._stop_all, Role.OPERATOR, writes=True),
         }
 
+    def has(self, command: Command) -> bool:
+        """Whether there is such a command, whatever it is given."""
+        return command.name == "schedule" or command.name in self._verbs
+
     def find(self, command: Command) -> tuple[Verb, str]:
         """The verb of a command, and what it is given; InvalidInput if there is none."""
         if command.name != "schedule":

@@ -17,7 +17,7 @@ from ostinato.integrations.telegram.buttons import Buttons
 from ostinato.integrations.telegram.commands import Commands
 from ostinato.integrations.telegram.conversation import Conversation
 from ostinato.integrations.telegram.incoming import Caller, Incoming, IncomingKind
-from ostinato.integrations.telegram.parsing import Command, parse_command
+from ostinato.integrations.telegram.parsing import Command, names_bot, parse_command
 from ostinato.integrations.telegram.schedule_commands import Verb
 from ostinato.integrations.telegram.views import Reply
 from ostinato.logs import get_logger
@@ -64,6 +64,8 @@ class UpdateHandler:
         if incoming.kind is IncomingKind.EDIT:
             return  # what it said before was done
         command = self._command(incoming)
+        if command is not None and self._is_for_another(incoming, command):
+            return
         with acting(caller.actor):
             if command is None and incoming.kind is IncomingKind.MESSAGE:
                 await self._text(caller, incoming)
@@ -89,6 +91,10 @@ class UpdateHandler:
             return None
         return parse_command(incoming.text, self.bot)
 
+    def _is_for_another(self, incoming: Incoming, command: Command) -> bool:
+        """Other bots of a group have commands of their own."""
+        return not incoming.is_private and not command.is_addressed and not self._commands.has(command)
+
     async def _text(self, caller: Caller, incoming: Incoming) -> None:
         text = incoming.text.strip()
         mention = f"@{self.bot}"
@@ -100,14 +106,20 @@ class UpdateHandler:
             if caller.is_private:
                 await self._say(caller, _ONLY_TEXT)
             return
+        is_addressed = self._is_addressed(incoming)
         try:
             reply = await self.conversation.send(caller, incoming.update, text)
         except StoreUnavailable:
             raise
         except OstinatoError as error:
-            reply = await self._refusal(incoming, error)
-        if reply is not None:
+            reply = await self._refusal(incoming, error) if is_addressed else None
+        if reply is not None and is_addressed:
             await self._say(caller, reply)
+
+    def _is_addressed(self, incoming: Incoming) -> bool:
+        """Whether somebody speaks to the bot: in a group, people talk with each other."""
+        is_reply = bool(self.bot) and incoming.answers.lower() == self.bot.lower()
+        return incoming.is_private or is_reply or names_bot(incoming.text, self.bot)
 
     async def _verb(self, caller: Caller, incoming: Incoming, command: Command | None) -> None:
         reply = await self._done(caller, incoming, command)

@@ -40,6 +40,8 @@ class Incoming:
     """Of a message what it says, of a button what it stands for."""
     is_forward: bool = False
     """Somebody else wrote it: it is a text, and no command."""
+    answers: str = ""
+    """The name of whose message it is a reply to, if that has one."""
     button: str = ""
     """The id of the press, by which it is answered."""
 
@@ -109,7 +111,13 @@ def _of_message(number: int, message: Message, kind: IncomingKind) -> Incoming:
         message.message_id,
         message.text or message.caption or "",
         is_forward=message.forward_origin is not None,
+        answers=_author_of(message.reply_to_message),
     )
+
+
+def _author_of(message: Message | None) -> str:
+    user = None if message is None else message.from_user
+    return "" if user is None else user.username or ""
 
 
 def _name_of(user: User) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ostinato.errors import InvalidInput
 
-__all__ = ["Command", "NewFromChat", "name_for", "parse_command", "parse_new_schedule"]
+__all__ = ["Command", "NewFromChat", "name_for", "names_bot", "parse_command", "parse_new_schedule"]
 
 _COMMAND = re.compile(r"/([A-Za-z0-9_]+)(?:@(\w+))?(?:\s+|$)(.*)", re.DOTALL)
 _OPTION = re.compile(r"(?:--|[—–])(\w+)(?:[ =]|\s|$)\s*")
@@ -25,6 +25,8 @@ class Command:
 
     name: str
     rest: str
+    is_addressed: bool = False
+    """Whether it names the bot: /name@bot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,12 @@ def parse_command(text: str, bot: str) -> Command | None:
     found = _COMMAND.fullmatch(text.strip())
     if found is None or (found[2] is not None and found[2].lower() != bot.lower()):
         return None
-    return Command(found[1].lower(), found[3].strip())
+    return Command(found[1].lower(), found[3].strip(), is_addressed=found[2] is not None)
+
+
+def names_bot(text: str, bot: str) -> bool:
+    """Whether a text mentions the bot."""
+    return bool(bot) and re.search(rf"@{re.escape(bot)}\b", text, re.IGNORECASE) is not None
 
 
 def parse_new_schedule(rest: str) -> NewFromChat:

@@ -6,6 +6,7 @@ hub.py asks and publishes; nothing here waits. A run that was published as activ
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 from datetime import datetime
 from itertools import islice
 from typing import Protocol, TypeVar
@@ -13,8 +14,9 @@ from typing import Protocol, TypeVar
 from ostinato.clock import SECOND, Micros, from_micros, to_micros
 from ostinato.models.access import AuditEntry
 from ostinato.models.event import Event
-from ostinato.models.ids import RunId, ScheduleId
-from ostinato.models.live import ChangedSchedule, Changes, LiveEvent, LiveKind, Position, PublishedRun
+from ostinato.models.ids import IncidentId, RunId, ScheduleId
+from ostinato.models.incident import IncidentState
+from ostinato.models.live import ChangedIncident, ChangedSchedule, Changes, LiveEvent, LiveKind, Position, PublishedRun
 from ostinato.models.states import RunState
 
 __all__ = ["FLOOD", "MARGIN", "MOST_QUEUED", "OVERLAP", "PublishedSoFar", "Tail"]
@@ -80,6 +82,8 @@ class PublishedSoFar:
         """Ends that the next look may find again, and when they were."""
         self.schedules: dict[ScheduleId, tuple[int, datetime]] = {}
         """Version and instant of the changes that the next look may find again."""
+        self.incidents: dict[IncidentId, ChangedIncident] = {}
+        """The same of incidents, as they were."""
         self._broken: dict[ScheduleId, str] = {}
         """Why each is broken that was published as broken: what else changes of it is a plain change."""
 
@@ -103,7 +107,7 @@ class PublishedSoFar:
         new = {run.id for run in self._runs.take(found.new)}
         # The lists of ends and of changed schedules are cut. Ends come newest first: behind a known one are known ones.
         skipped = int(len(found.ended) >= limit and self._ended.keys().isdisjoint(run.id for run in found.ended))
-        skipped += len(found.schedules) >= limit
+        skipped += (len(found.schedules) >= limit) + (len(found.incidents) >= limit)
         if position.run and position.run + 1 in new:
             skipped += 1  # a batch was committed late that begins before what is read again
         if (behind := found.last_run - self._runs.last) > FLOOD:
@@ -112,6 +116,7 @@ class PublishedSoFar:
         return [
             *self._run_events(position, found, new, from_micros(now)),
             *self._schedule_events(position, found),
+            *self._incident_events(position, found),
             *map(_removed, self._audit.take(found.audit)),
             *map(_in_session, self._events.take(found.events)),
         ], skipped
@@ -149,6 +154,27 @@ class PublishedSoFar:
                 yield _changed(one, self._broken.pop(one.id, None))
                 if one.broken is not None:
                     self._broken[one.id] = one.broken
+
+    def _incident_events(self, position: Position, found: Changes) -> Iterator[LiveEvent]:
+        since = from_micros(position.changed_at)
+        self.incidents = {id: one for id, one in self.incidents.items() if one.changed_at >= since}
+        for one in found.incidents:
+            before = self.incidents.get(one.incident.id)
+            if before != one:
+                self.incidents[one.incident.id] = one
+                yield _incident(one, before, since)
+
+
+def _incident(changed: ChangedIncident, before: ChangedIncident | None, since: datetime) -> LiveEvent:
+    """Of one that was not published lately, its own times say what happened."""
+    incident, kind = changed.incident, LiveKind.INCIDENT_CHANGED
+    if incident.state is IncidentState.CLOSED:
+        was_open = incident.closed_at is not None and incident.closed_at >= since
+        if was_open if before is None else before.incident.state is IncidentState.OPEN:
+            kind = LiveKind.INCIDENT_CLOSED
+    elif incident.opened_at >= since if before is None else incident.reopened > before.incident.reopened:
+        kind = LiveKind.INCIDENT_OPENED
+    return LiveEvent(kind, changed.changed_at, None, incident.schedule, None, asdict(incident))
 
 
 def _kinds(before: PublishedRun | None, run: PublishedRun, *, is_new: bool) -> Iterator[LiveKind]:

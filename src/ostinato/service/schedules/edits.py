@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from ostinato.errors import Conflict
-from ostinato.models.policy import DEFAULT, PolicyOptions, make_policy, policy_json
+from ostinato.models.policy import DEFAULT, SECRET_POLICIES, PolicyOptions, make_policy, policy_json, shown_policy
 from ostinato.models.schedule import Schedule
 from ostinato.models.work import Function, Unreadable, default_policy
 from ostinato.service.schedules.drafts import ScheduleSpec, WorkLike
@@ -46,7 +46,10 @@ def edited_spec(
 def _edited_policy(given: Mapping[str, Any], current: Schedule, work: WorkLike | None) -> PolicyOptions:
     """The policy with what was given; work of another kind comes with that kind's timeout, and with its retry unless
     somebody has asked for another."""
-    policy = policy_json(make_policy(given, current.policy))
+    shown = shown_policy(current.policy)
+    # What comes back as it was shown, stars in the place of a secret, is not changed.
+    changed = {name: value for name, value in given.items() if name not in SECRET_POLICIES or value != shown[name]}
+    policy = policy_json(make_policy(changed, current.policy))
     before, after = current.work.kind, getattr(work, "kind", Function.kind)
     if work is not None and after != before:
         own = default_policy(after)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from ostinato.models.ids import RunId
 from ostinato.models.lane import JUMPED
 from ostinato.models.run import WAITED_TOO_LONG, Ending
-from ostinato.stores.base import Claim, Claimed
+from ostinato.stores.base import NONE_ENDED, Claim, Claimed, Unstarted
 from ostinato.stores.postgres.connection import Server
 from ostinato.stores.postgres.ends import lock_ends
 from ostinato.stores.postgres.events import telling
@@ -196,12 +196,14 @@ async def unsettled_sessions(connection: Connection, claim: Claim) -> set[str]:
     return {session for _, session in rows if session is not None}
 
 
-async def settle_now(connection: Connection, claim: Claim) -> None:
+async def settle_now(connection: Connection, claim: Claim) -> Unstarted:
     """End what waited longer than its max age, and let queue up in their sessions whose time has come.
 
     Not within the claim, since that must not wait for sessions: who holds one may be waiting to claim.
     """
     rows = await fetch(connection, _EXPIRED, (claim.now,))
+    expired = NONE_ENDED
     if rows:
-        await end_queued(connection, PARTS, [RunId(id) for id, _ in rows], WAITED_TOO_LONG, claim.now)
+        expired = await end_queued(connection, PARTS, [RunId(id) for id, _ in rows], WAITED_TOO_LONG, claim.now)
     await give_late_turns(connection, claim.horizon)
+    return expired

@@ -6,6 +6,7 @@ Neighbours: inserts.py, claims.py, finishes.py.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ostinato.clock import Micros
@@ -13,7 +14,7 @@ from ostinato.errors import StoreError
 from ostinato.models.ids import NodeId, RunId
 from ostinato.models.run import Finish, NewRun, tells
 from ostinato.models.states import RunState
-from ostinato.stores.base import Claim, Claimed, Finished
+from ostinato.stores.base import NONE_ENDED, Claim, Claimed, Finished
 from ostinato.stores.postgres.claims import ClaimAnswer, give_back, send_claim, settle_now, unsettled_sessions
 from ostinato.stores.postgres.database import Database
 from ostinato.stores.postgres.finishes import are_plain, send_ends
@@ -90,14 +91,17 @@ class PostgresRuns(Runs[Connection]):
         async def take(connection: Connection) -> Answer[ClaimAnswer]:
             return await send_claim(connection, self._database.server, claim, settled=True)
 
+        expired = NONE_ENDED
         try:
             sessions = await self._database.read(lambda connection: unsettled_sessions(connection, claim))
-            await self._database.write(lambda connection: settle_now(connection, claim), once=False, sessions=sessions)
+            expired = await self._database.write(
+                lambda connection: settle_now(connection, claim), once=False, sessions=sessions
+            )
             _, (claimed, _) = await self._database.send_last(None, take, self._undo(claim))
         except StoreError:
             # The caller must hear what it has written; it asks again soon.
-            return Claimed(crowded=True)
-        return claimed
+            return Claimed(crowded=True, expired=expired)
+        return replace(claimed, expired=expired)
 
     def _undo(self, claim: Claim) -> Operation[None]:
         async def undo(connection: Connection) -> Answer[None]:

@@ -12,9 +12,9 @@ from typing import TypeVar
 from ostinato.clock import Micros
 from ostinato.models.event import EventKind
 from ostinato.models.ids import NodeId, RunId
-from ostinato.models.run import WAITED_TOO_LONG, ClaimedRun, NewRun
+from ostinato.models.run import WAITED_TOO_LONG, NewRun
 from ostinato.models.session import goes_alone
-from ostinato.stores.base import Bound
+from ostinato.stores.base import Bound, Claimed
 from ostinato.stores.rows import CLAIM_COLUMNS, load_claimed
 from ostinato.stores.sql.arrivals import let_in
 from ostinato.stores.sql.connection import Connection
@@ -85,12 +85,11 @@ async def _before(db: Connection, session: str, run: NewRun, *, is_full: bool) -
 
 async def start_bound(
     db: C, parts: Parts[C], id: RunId, node: NodeId, now: Micros, sessions: Sequence[str], is_full: bool | None
-) -> ClaimedRun | None:
+) -> Claimed:
     """Start it, as a claim does, if it is its turn. Whoever asks again, because the answer was lost, gets it again."""
     values = {"id": id, "node": node, "now": now}
     if await db.fetch(_EXPIRED, values):
-        await end_queued(db, parts, [id], WAITED_TOO_LONG, now)
-        return None
+        return Claimed(expired=await end_queued(db, parts, [id], WAITED_TOO_LONG, now))
     for session in sessions if is_full else ():
         await throttle_now(db, session)
     if is_full is False:
@@ -98,4 +97,4 @@ async def start_bound(
     if await db.fetch(_START, values):
         await note_runs(db, EventKind.STARTED, [id], now)
     rows = await db.fetch(_STARTED, values)
-    return load_claimed(rows[0]) if rows else None
+    return Claimed([load_claimed(row) for row in rows])

@@ -31,7 +31,7 @@ WHERE id = ANY (:ids::bigint[]) AND state = 'running' AND cancel IS NULL RETURNI
 async def cancel_now(db: C, parts: Parts[C], ids: Sequence[RunId], ending: Ending, now: Micros) -> Cancelled:
     """End queued runs and ask the nodes of running ones."""
     await db.run(_RECALL, {"ids": sorted(ids)})
-    ended = await end_queued(db, parts, ids, ending, now)
+    unstarted = await end_queued(db, parts, ids, ending, now)
     # Who was asked before keeps the first reason.
     rows = await db.fetch(_TELL, {"ids": sorted(ids), **ending._asdict()})
-    return Cancelled(ended, sorted(RunId(id) for (id,) in rows))
+    return Cancelled(unstarted, sorted(RunId(id) for (id,) in rows))

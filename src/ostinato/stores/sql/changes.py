@@ -23,6 +23,7 @@ from ostinato.stores.rows import (
 )
 from ostinato.stores.sql.access import AUDIT_COLUMNS, REMOVED_SCHEDULE, load_audit
 from ostinato.stores.sql.connection import Connection, Values
+from ostinato.stores.sql.incidents import changed_incidents
 
 __all__ = ["changes_since"]
 
@@ -70,6 +71,7 @@ async def changes_since(db: Connection, position: Position, limit: int) -> Chang
             ended=(await _runs(db, _ENDED, values))[::-1],
             running=await _runs(db, _RUNNING, values),
             schedules=load_all(_changed, await db.fetch(_CHANGED, values)),
+            incidents=await changed_incidents(db, position.changed_at, limit),
             events=load_all(load_event, await db.fetch(_EVENTS, values)),
             audit=load_all(load_audit, await db.fetch(_REMOVED, values)),
             last_run=await db.fetch_value("SELECT coalesce(max(id), 0) FROM runs"),

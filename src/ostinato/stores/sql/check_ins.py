@@ -145,10 +145,11 @@ class CheckIns(Generic[C]):
             await end_queued(db, self._parts, [run.id], run.ending, now)
         notices = [run.notice(now) for run in waiting]
         told = await tell(db, notices, now)
-        if begun := [_timed_out(run, now) for run in late if run.state is RunState.RUNNING]:
+        begun = [_timed_out(run, now) for run in late if run.state is RunState.RUNNING]
+        if begun:
             failed = (await finish_all(db, self._parts, begun)).told
             told = Told([*told.incidents, *failed.incidents], told.owed or failed.owed)
-        return Late(notices, told)
+        return Late(notices, told, begun)
 
 
 async def _awaited(db: Connection, statement: str, id: ScheduleId | None = None) -> list[AwaitedRun]:

@@ -26,19 +26,24 @@ from ostinato.stores.sql.channels import list_channels
 from ostinato.stores.sql.connection import Connection, Values, given, where
 
 __all__ = [
+    "ALONE",
+    "PENDING_CHANNELS",
     "add_delivery",
     "claim_deliveries",
     "counts",
     "list_deliveries",
     "load_delivery",
     "new_key",
+    "next_deliveries",
     "postpone_deliveries",
+    "ready_channels",
+    "recent_messages",
     "settle_delivery",
 ]
 
 COLUMNS = """
 d.id, d.key, d.at, d.channel, d.kind, d.subject, d.state, d.ready_at, d.attempts, d.incident_id, d.run_id, d.schedule,
-d.data, d.message, d.node, d.sent_at, d.error
+d.data, d.message, d.node, d.sent_at, d.error, d.tried_at
 """
 _CONDITIONS = {
     "channel": "d.channel = :channel",
@@ -73,25 +78,47 @@ WHERE state = 'sending' AND channel <> ALL (:busy::text[])
   AND (node = :node OR NOT EXISTS (SELECT 1 FROM nodes WHERE id = deliveries.node AND lost_at IS NULL))
 RETURNING message
 """
-_READY = """
-SELECT DISTINCT d.channel FROM deliveries d LEFT JOIN channels c ON c.name = d.channel
-WHERE d.state = 'pending' AND d.ready_at <= :now AND (coalesce(c.retry_at, 0) <= :now OR d.kind = 'test')
-  AND d.channel <> ALL (:busy::text[])
-ORDER BY d.channel
+# One step for each channel, however much is pending for it.
+PENDING_CHANNELS = """
+WITH RECURSIVE owed (channel) AS (
+    SELECT min(channel) FROM deliveries WHERE state = 'pending'
+    UNION ALL
+    SELECT (SELECT min(channel) FROM deliveries WHERE state = 'pending' AND channel > owed.channel)
+    FROM owed WHERE channel IS NOT NULL)
+"""
+# As an index has it, word for word.
+ALONE = "kind IN ({})".format(", ".join(f"'{kind}'" for kind in sorted(UNJOINED)))
+_READY = f"""
+{PENDING_CHANNELS}
+SELECT o.channel FROM owed o LEFT JOIN channels c ON c.name = o.channel
+WHERE o.channel IS NOT NULL AND o.channel <> ALL (:busy::text[])
+  AND (coalesce(c.retry_at, 0) <= :now AND EXISTS (
+           SELECT 1 FROM deliveries WHERE channel = o.channel AND state = 'pending' AND ready_at <= :now)
+       OR EXISTS (
+           SELECT 1 FROM deliveries
+           WHERE channel = o.channel AND state = 'pending' AND {ALONE} AND kind = 'test' AND ready_at <= :now))
+ORDER BY o.channel
 """
 # Whoever comes second to a channel waits here, and then sees what the first one took.
 _LOCK = "SELECT digest IS NOT NULL, retry_at FROM channels WHERE name = :channel FOR NO KEY UPDATE"
 _TAKEN = "SELECT 1 FROM deliveries WHERE channel = :channel AND state = 'sending' LIMIT 1"
 # What was tried least goes first: one that its server never takes is in nobody's way. Whoever sends a test has mended
-# the channel, or wants to know: it does not wait until the channel is tried again.
+# the channel, or wants to know: it does not wait until the channel is tried again. All that is pending is in this order
+# in an index; the one by `ready_at` must not be preferred to it.
 _NEXT = """
-SELECT id, key, kind, message FROM deliveries
-WHERE channel = :channel AND state = 'pending' AND ready_at <= :now AND (:is_open::boolean OR kind = 'test')
-ORDER BY attempts, id LIMIT :most
+SELECT id, key, kind, message, attempts FROM deliveries
+WHERE channel = :channel AND state = 'pending' AND {which} AND ready_at + 0 <= :now
+ORDER BY attempts, id LIMIT {most}
 """
+_NEXT_ALONE = _NEXT.format(which=f"{ALONE} AND (:is_open::boolean OR kind = 'test')", most=1)
+_NEXT_OTHERS = _NEXT.format(which=f"NOT {ALONE}", most=":most")
 _SENT = """
 SELECT count(DISTINCT message) FROM deliveries
 WHERE channel = :channel AND state = 'sent' AND sent_at > :since AND kind <> ALL (:unjoined::text[])
+"""
+_RECENT = """
+SELECT max(sent_at) FROM deliveries
+WHERE channel = :channel AND state = 'sent' AND sent_at > :since AND kind <> ALL (:unjoined::text[]) GROUP BY message
 """
 # What was tried together goes together again, however many there are: the key stands for all of them.
 _TAKE = """
@@ -101,8 +128,14 @@ WHERE channel = :channel AND state = 'pending' AND (id = ANY (:ids::bigint[]) OR
 # Not in the order of their ids: SQLite would go through all deliveries there are.
 _OF_MESSAGES = f"SELECT {COLUMNS} FROM deliveries d WHERE d.message = ANY (:keys::text[]) AND d.state = 'sending'"
 _SETTLE = """
-UPDATE deliveries SET state = :state, attempts = attempts + :tried, sent_at = :sent_at, error = :error, node = NULL
+UPDATE deliveries SET state = :state, attempts = attempts + :tried, sent_at = :sent_at, error = :error, node = NULL,
+                      tried_at = CASE WHEN :tried = 1 THEN coalesce(tried_at, :at) ELSE tried_at END
 WHERE id = ANY (:ids::bigint[]) AND state = 'sending' AND node = :node RETURNING id
+"""
+# Whoever looks at an incident sees what was told of it.
+_TOUCH = """
+UPDATE incidents SET changed_at = :at
+WHERE id IN (SELECT incident_id FROM deliveries WHERE id = ANY (:ids::bigint[]) AND incident_id IS NOT NULL)
 """
 _CHANNEL_SENT = "UPDATE channels SET retry_at = 0, failures = 0, error = NULL, sent_at = :at WHERE name = :channel"
 _CHANNEL_FAILED = """
@@ -124,6 +157,12 @@ async def list_deliveries(db: Connection, wanted: DeliveryFilter) -> list[Delive
     return [load_delivery(row) for row in await db.fetch(query, values)]
 
 
+async def recent_messages(db: Connection, channel: str, since: Micros) -> list[Micros]:
+    """When each message was sent that counts towards the limit of its channel."""
+    values = {"channel": channel, "since": since, "unjoined": [*UNJOINED]}
+    return [at for (at,) in await db.fetch(_RECENT, values)]
+
+
 async def add_delivery(
     db: Connection, channel: str, kind: str, subject: str, data: Mapping[str, Any], now: Micros
 ) -> Delivery:
@@ -138,7 +177,7 @@ async def claim_deliveries(db: Connection, node: NodeId, now: Micros, busy: Sequ
     """One parcel of each channel that has something to be sent and is not busy."""
     taken_over = {key for (key,) in await db.fetch(_TAKE_OVER, {"node": node, "busy": busy})}
     keys = set(taken_over)
-    for (channel,) in await db.fetch(_READY, {"now": now, "busy": busy}):
+    for channel in await ready_channels(db, now, busy):
         if (key := await _take(db, node, channel, now, most)) is not None:
             keys.add(key)
     if not keys:
@@ -155,19 +194,18 @@ async def claim_deliveries(db: Connection, node: NodeId, now: Micros, busy: Sequ
     ]
 
 
+async def ready_channels(db: Connection, now: Micros, busy: Sequence[str]) -> list[str]:
+    """Those that have something to be sent and are not busy, by name."""
+    return [channel for (channel,) in await db.fetch(_READY, {"now": now, "busy": busy})]
+
+
 async def _take(db: Connection, node: NodeId, channel: str, now: Micros, most: int) -> str | None:
     """Mark what goes to a channel as one message; answers its key, None if nothing does now."""
-    wanted: Values = {"channel": channel, "now": now, "most": most, "since": now - _MINUTE, "unjoined": [*UNJOINED]}
-    found = await db.fetch(_LOCK, wanted)
+    found = await db.fetch(_LOCK, {"channel": channel})
     in_digest, retry_at = found[0] if found else (False, 0)
-    if await db.fetch(_TAKEN, wanted):
+    if await db.fetch(_TAKEN, {"channel": channel}):
         return None
-    found = await db.fetch(_NEXT, {**wanted, "is_open": retry_at <= now})
-    alone = next((one for one in found if one[2] in UNJOINED), None)
-    if alone is not None:
-        found = [alone]
-    elif found and await db.fetch_value(_SENT, wanted) >= MESSAGES_A_MINUTE:
-        return None
+    found = await next_deliveries(db, channel, now, most, is_open=retry_at <= now)
     if not found:
         return None
     key, ids = _together(found, 1 if in_digest else JOINED_FROM)
@@ -175,12 +213,25 @@ async def _take(db: Connection, node: NodeId, channel: str, now: Micros, most: i
     return key
 
 
+async def next_deliveries(
+    db: Connection, channel: str, now: Micros, most: int, *, is_open: bool
+) -> list[tuple[Any, ...]]:
+    """What goes to a channel next: one that is a message of its own before the others, unless it was tried more often.
+    Only a test goes to a channel that is not open."""
+    wanted: Values = {"channel": channel, "now": now, "most": most, "since": now - _MINUTE, "unjoined": [*UNJOINED]}
+    alone = await db.fetch(_NEXT_ALONE, {**wanted, "is_open": is_open})
+    if not is_open or (alone and not alone[0][-1]) or await db.fetch_value(_SENT, wanted) >= MESSAGES_A_MINUTE:
+        return alone
+    others = await db.fetch(_NEXT_OTHERS, wanted)
+    return alone if alone and (not others or alone[0][-1] <= others[0][-1]) else others
+
+
 def _together(found: Sequence[Sequence[Any]], joined_from: int) -> tuple[str, list[int]]:
     """Which of these, by the order of _NEXT, go as one message, and its key."""
-    first, key, _, message = found[0]
-    if message is not None:
-        return message, [first]
-    new = [id for id, _, kind, message in found if message is None and kind not in UNJOINED]
+    first, key, kind, message, _ = found[0]
+    if message is not None or kind in UNJOINED:
+        return message or key, [first]
+    new = [id for id, _, _, message, _ in found if message is None]
     return key, new if len(new) >= joined_from else [first]
 
 
@@ -196,11 +247,13 @@ async def settle_delivery(db: Connection, node: NodeId, settled: Settled) -> boo
         "node": node,
         "state": state,
         "tried": 0 if settled.dropped else 1,
+        "at": settled.at,
         "sent_at": settled.at if state is DeliveryState.SENT else None,
         "error": settled.error,
     }
     if not await db.fetch(_SETTLE, values):
         return False
+    await db.run(_TOUCH, {"ids": settled.deliveries, "at": settled.at})
     told = {"channel": settled.channel, "at": settled.at, "error": settled.error, "retry_at": settled.retry_at}
     if state is DeliveryState.SENT:
         await db.run(_CHANNEL_SENT, told)
@@ -228,7 +281,7 @@ async def counts(db: Connection) -> NotificationCounts:
 def load_delivery(row: Sequence[Any]) -> Delivery:
     """From COLUMNS."""
     id, key, at, channel, kind, subject, state, ready_at, attempts, incident, run, schedule, data, *rest = row
-    message, node, sent_at, error = rest
+    message, node, sent_at, error, tried_at = rest
     return Delivery(
         id=id,
         key=key,
@@ -247,4 +300,5 @@ def load_delivery(row: Sequence[Any]) -> Delivery:
         node=node,
         sent_at=None if sent_at is None else from_micros(sent_at),
         error=error,
+        tried_at=None if tried_at is None else from_micros(tried_at),
     )

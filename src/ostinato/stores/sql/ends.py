@@ -8,16 +8,15 @@ statement of its own: the one that comes second then sees what the first one did
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ostinato.clock import Micros
 from ostinato.models.event import EventKind
 from ostinato.models.ids import RunId, ScheduleId
-from ostinato.models.incident import Notice
-from ostinato.models.notification import NoticeKind
 from ostinato.models.policy import notify_of
-from ostinato.models.run import Ending
+from ostinato.models.run import Ending, Finish, notice_of
 from ostinato.models.states import RunState, check_transition
+from ostinato.stores.runs import NONE_ENDED, Unstarted
 from ostinato.stores.sql.connection import Connection
 from ostinato.stores.sql.events import note_runs
 from ostinato.stores.sql.parts import Parts
@@ -32,7 +31,7 @@ UPDATE runs SET state = :state, cause = :cause, reason = :reason, finished_at = 
 WHERE id = ANY (:ids::bigint[]) AND state = 'queued' RETURNING id, schedule_id, session
 """
 _ENDED = """
-SELECT r.id, coalesce(s.name, r.task, r.kind), s.name, r.schedule_id, r.project, r.policy, r.due_at
+SELECT r.id, r.token, s.name, r.task, r.kind, r.schedule_id, r.project, r.policy, r.attempt, r.due_at, r.count
 FROM runs r LEFT JOIN schedules s ON s.id = r.schedule_id WHERE r.id = ANY (:ids::bigint[]) ORDER BY r.id
 """
 _TOLD = frozenset({RunState.EXPIRED, RunState.FAILED})
@@ -44,45 +43,47 @@ WHERE id = :id AND after_finish IS NOT NULL AND paused_since IS NULL AND next_at
 """
 
 
-async def end_queued(db: C, parts: Parts[C], ids: Sequence[RunId], ending: Ending, now: Micros) -> list[RunId]:
-    """End those of the runs that are still queued."""
+async def end_queued(db: C, parts: Parts[C], ids: Sequence[RunId], ending: Ending, now: Micros) -> Unstarted:
+    """End those of the runs that are still queued, and tell it if that is what people have to know."""
     check_transition(RunState.QUEUED, ending.state)
     if not ids:
-        return []
+        return NONE_ENDED
     await parts.lock_ends(db, ids)
     rows = await db.fetch(_END, {"ids": sorted(ids), "state": ending.state, **ending._asdict(), "now": now})
     ended = sorted(RunId(id) for id, _, _ in rows)
+    answer = Unstarted(ended)
     if ended and ending.state in _TOLD:
-        await _tell(db, ended, ending, now)
+        finishes = [_finish(row, ending, now) for row in await db.fetch(_ENDED, {"ids": ended})]
+        answer = Unstarted(ended, finishes, await tell(db, [notice_of(finish) for finish in finishes], now))
     await parts.count_from_finish(db, {schedule_id: now for _, schedule_id, _ in rows if schedule_id is not None})
     sessions = {session for _, _, session in rows if session is not None}
     if sessions:
         await note_runs(db, EventKind.DROPPED if ending.state is RunState.SKIPPED else EventKind.FINISHED, ended, now)
         await parts.give_turns(db, sessions)
-    return ended
+    return answer
 
 
-async def _tell(db: Connection, ended: Sequence[RunId], ending: Ending, now: Micros) -> None:
-    """People have to know of what was to be done and was not."""
-    notices = []
-    for id, subject, schedule, schedule_id, project, policy, due_at in await db.fetch(_ENDED, {"ids": ended}):
-        kind = NoticeKind.MISSED if ending.state is RunState.EXPIRED else NoticeKind.FAILED
-        notices.append(
-            Notice(
-                kind,
-                subject,
-                now,
-                cause=ending.cause,
-                reason=ending.reason,
-                run=id,
-                schedule=schedule,
-                schedule_id=schedule_id,
-                project=project,
-                due_at=due_at,
-                notify=notify_of(policy),
-            )
-        )
-    await tell(db, notices, now)
+def _finish(row: Sequence[Any], ending: Ending, now: Micros) -> Finish:
+    """The end of a run that never started, from _ENDED."""
+    id, token, schedule, task, kind, schedule_id, project, policy, attempt, due_at, count = row
+    return Finish(
+        id=RunId(id),
+        token=token,
+        state=ending.state,
+        started_at=None,
+        finished_at=now,
+        cause=ending.cause,
+        reason=ending.reason,
+        schedule_id=schedule_id,
+        schedule=schedule,
+        task=task,
+        attempt=attempt,
+        due_at=due_at,
+        count=count,
+        name=task or kind,
+        project=project,
+        notify=notify_of(policy),
+    )
 
 
 async def wait_for_finish(db: Connection, schedule_id: ScheduleId | None, now: Micros) -> None:

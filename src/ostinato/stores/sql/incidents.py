@@ -9,15 +9,27 @@ from collections.abc import Sequence
 from typing import Any
 
 from ostinato.clock import Micros, from_micros
+from ostinato.models.delivery_wait import AGAIN
 from ostinato.models.ids import IncidentId, RunId
-from ostinato.models.incident import EACH_RUN, Incident, IncidentChange, IncidentFilter, IncidentState, Interests
+from ostinato.models.incident import (
+    EACH_RUN,
+    Incident,
+    IncidentChange,
+    IncidentFilter,
+    IncidentState,
+    Interests,
+    RepeatedRun,
+)
+from ostinato.models.live import ChangedIncident
 from ostinato.models.notification import known_kind, known_kinds
+from ostinato.stores.rows import known_state
 from ostinato.stores.sql.connection import Connection, given, where
+from ostinato.stores.sql.deliveries import ALONE, PENDING_CHANNELS
 
 __all__ = [
-    "AGAIN",
     "CHANGE_COLUMNS",
     "ack_incident",
+    "changed_incidents",
     "close_incidents",
     "drop_repeats",
     "get_incident",
@@ -25,14 +37,13 @@ __all__ = [
     "interests",
     "list_incidents",
     "load_change",
+    "repeated_runs",
 ]
 
 _COLUMNS = """
 i.id, i.subject, i.cause, i.kind, i.opened_at, i.last_at, i.closed_at, i.count, i.reopened, i.reason, i.first_run,
 i.last_run, i.schedule, i.project, i.closed_reason, i.acked_at, i.acked_by, i.note
 """
-AGAIN = "again"
-"""Marks a delivery that waits for the end of a cool-down: if its incident closes before, nobody is told."""
 CHANGE_COLUMNS = "id, subject, cause, kind, reason, count, schedule, last_run"
 """What of a row is an IncidentChange."""
 _CONDITIONS = {
@@ -44,12 +55,15 @@ _BEHIND = {
     False: "i.closed_at IS NOT NULL AND i.id < :before_id",
 }
 _STATES = {IncidentState.OPEN: "i.closed_at IS NULL", IncidentState.CLOSED: "i.closed_at IS NOT NULL"}
+_CHANGED = f"""
+SELECT {_COLUMNS}, i.changed_at FROM incidents i WHERE i.changed_at >= :since ORDER BY i.changed_at, i.id LIMIT :limit
+"""
 _ACK = """
-UPDATE incidents SET acked_at = :now, acked_by = :who, note = coalesce(:note::text, note)
+UPDATE incidents SET acked_at = :now, changed_at = :now, acked_by = :who, note = coalesce(:note::text, note)
 WHERE id = :id AND closed_at IS NULL RETURNING id
 """
 _CLOSE = f"""
-UPDATE incidents SET closed_at = :now, closed_reason = :reason
+UPDATE incidents SET closed_at = :now, changed_at = :now, closed_reason = :reason
 WHERE subject = :subject AND closed_at IS NULL AND (:every::boolean OR cause = ANY (:causes::text[]))
 RETURNING {CHANGE_COLUMNS}
 """
@@ -66,18 +80,24 @@ WHERE i.id = :id AND coalesce(s.name, r.task, r.kind) = i.subject
   AND (r.cause = i.cause OR i.cause IN ('broken', 'late')) AND (r.state IN ('failed', 'expired') OR r.cause = 'errors')
 ORDER BY r.trigger = 'manual', r.id DESC LIMIT :limit
 """
+_REPEATED = "SELECT retry_of, id, state, reason FROM runs WHERE retry_of = ANY (:ids::bigint[]) ORDER BY id DESC"
 # Behind what is being sent just now, the rest of a channel waits; what a node that is gone was sending does not.
-_INTERESTS = """
-SELECT (SELECT min(at) FROM (
-            SELECT min(CASE WHEN d.kind <> 'test' AND d.ready_at < coalesce(c.retry_at, 0) THEN c.retry_at
-                            ELSE d.ready_at END) AS at
-            FROM deliveries d LEFT JOIN channels c ON c.name = d.channel
-            WHERE d.state = 'pending'
-              AND d.channel NOT IN (SELECT s.channel FROM deliveries s WHERE s.state = 'sending')
-            UNION ALL
-            SELECT min(d.ready_at) FROM deliveries d
-            WHERE d.state = 'sending' AND NOT EXISTS (SELECT 1 FROM nodes WHERE id = d.node AND lost_at IS NULL)
-            UNION ALL SELECT min(digest_at) FROM rules WHERE digest_at IS NOT NULL) next)
+_INTERESTS = f"""
+{PENDING_CHANNELS}
+SELECT min(at) FROM (
+    SELECT CASE WHEN ready_at < retry_at THEN retry_at ELSE ready_at END AS at FROM (
+        SELECT coalesce(c.retry_at, 0) AS retry_at,
+               (SELECT min(ready_at) FROM deliveries WHERE channel = o.channel AND state = 'pending') AS ready_at
+        FROM owed o LEFT JOIN channels c ON c.name = o.channel
+        WHERE o.channel NOT IN (SELECT channel FROM deliveries WHERE state = 'sending')) others
+    UNION ALL
+    SELECT min(d.ready_at + 0) FROM owed o JOIN deliveries d ON d.channel = o.channel
+    WHERE d.state = 'pending' AND d.{ALONE} AND d.kind = 'test'
+      AND o.channel NOT IN (SELECT channel FROM deliveries WHERE state = 'sending')
+    UNION ALL
+    SELECT min(d.ready_at) FROM deliveries d
+    WHERE d.state = 'sending' AND NOT EXISTS (SELECT 1 FROM nodes WHERE id = d.node AND lost_at IS NULL)
+    UNION ALL SELECT min(digest_at) FROM rules WHERE digest_at IS NOT NULL) next
 """
 
 
@@ -99,6 +119,12 @@ async def get_incident(db: Connection, id: IncidentId) -> Incident | None:
     """The one of this number."""
     rows = await db.fetch(f"SELECT {_COLUMNS} FROM incidents i WHERE i.id = :id", {"id": id})
     return _load(rows[0]) if rows else None
+
+
+async def changed_incidents(db: Connection, since: Micros, limit: int) -> list[ChangedIncident]:
+    """Those of which something changed since then, in that order."""
+    rows = await db.fetch(_CHANGED, {"since": since, "limit": limit})
+    return [ChangedIncident(_load(row), from_micros(changed_at)) for *row, changed_at in rows]
 
 
 async def ack_incident(db: Connection, id: IncidentId, who: str, note: str | None, now: Micros) -> bool:
@@ -131,6 +157,12 @@ async def incident_runs(db: Connection, id: IncidentId, limit: int) -> list[RunI
     rows = await db.fetch(_RUNS, {"id": id, "limit": limit})
     # What a person ran again stands for a run that is here already.
     return [RunId(run) for run, is_manual in rows if bool(is_manual) is bool(rows[0][1])]
+
+
+async def repeated_runs(db: Connection, ids: Sequence[RunId]) -> list[RepeatedRun]:
+    """Those that were started again by hand, the newest first."""
+    rows = await db.fetch(_REPEATED, {"ids": ids})
+    return [RepeatedRun(RunId(of), RunId(run), known_state(state), reason) for of, run, state, reason in rows]
 
 
 _WANTED = "SELECT DISTINCT kinds, project FROM rules"

@@ -111,7 +111,7 @@ class Lanes(Generic[C]):
             wakes=True,
             sessions={session for _, session in rows if session is not None},
         )
-        return Cleared(len(ended), last if len(rows) == limit else None)
+        return Cleared(len(ended.ids), last if len(rows) == limit else None)
 
     async def list_lanes(self) -> list[Lane]:
         return load_all(load_lane, await self._database.read(lambda db: db.fetch(_LIST)))

@@ -239,4 +239,4 @@ async def _make_room(
         return ()
     if message.drop is Drop.NEW:
         return None
-    return await end_queued(db, parts, queue[:excess], DROPPED, now)
+    return (await end_queued(db, parts, queue[:excess], DROPPED, now)).ids

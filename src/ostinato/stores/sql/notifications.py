@@ -33,7 +33,9 @@ class Notifications:
     list_incidents = reading(incidents.list_incidents)
     get_incident = reading(incidents.get_incident)
     incident_runs = reading(incidents.incident_runs)
+    repeated_runs = reading(incidents.repeated_runs)
     list_deliveries = reading(deliveries.list_deliveries)
+    recent_messages = reading(deliveries.recent_messages)
     counts = reading(deliveries.counts)
 
     async def put_channel(self, draft: ChannelDraft, now: Micros) -> bool:

@@ -13,7 +13,7 @@ from ostinato.clock import Micros
 from ostinato.models.ids import NodeId, RunId
 from ostinato.models.run import ClaimedRun, Ending, NewRun, Report, Run
 from ostinato.models.states import Cause
-from ostinato.stores.base import Bound, Cancelled, Stale
+from ostinato.stores.base import Bound, Cancelled, Claimed, Stale
 from ostinato.stores.rows import CLAIM_COLUMNS, load_claimed
 from ostinato.stores.sql import changes, given_up, output, overview
 from ostinato.stores.sql.arrivals import let_in
@@ -35,9 +35,9 @@ UPDATE runs SET state = 'running', token = 1, attempt = 1, node = :node, started
 # In a user session it waits its turn again.
 _REPEAT = """
 INSERT INTO runs (schedule_id, kind, task, work, policy, lane, priority, state, trigger, due_at, ready_at, project,
-                  session, mode, waiting)
+                  session, mode, waiting, retry_of)
 SELECT schedule_id, kind, task, work, policy, lane, priority, 'queued', 'manual', :now::bigint, :now::bigint, project,
-       t.turn, CASE WHEN t.turn IS NOT NULL THEN 'queue' END, t.turn IS NOT NULL
+       t.turn, CASE WHEN t.turn IS NOT NULL THEN 'queue' END, t.turn IS NOT NULL, id
 FROM runs, (
     SELECT CASE WHEN mode IS NOT NULL THEN session ELSE :turn::text END AS turn FROM runs WHERE id = :id
 ) t
@@ -133,9 +133,7 @@ class Runs(ABC, Generic[C]):
             lambda db: queue_bound(db, self._parts, run, node, now, wait=wait, is_full=is_full), sessions=[run.session]
         )
 
-    async def start_bound(
-        self, id: RunId, node: NodeId, now: Micros, *, is_full: bool | None = None
-    ) -> ClaimedRun | None:
+    async def start_bound(self, id: RunId, node: NodeId, now: Micros, *, is_full: bool | None = None) -> Claimed:
         sessions = await self._sessions_of([id])
         return await self._database.write(
             lambda db: start_bound(db, self._parts, id, node, now, sessions, is_full),

@@ -15,17 +15,20 @@ import msgspec
 
 from ostinato.clock import Micros
 from ostinato.errors import InvalidInput
+from ostinato.models.delivery_wait import AGAIN
 from ostinato.models.ids import IncidentId
 from ostinato.models.incident import FAILINGS, REOPENS_WITHIN, SWITCHED_OFF, IncidentChange, Notice
 from ostinato.models.notification import COOL_DOWN, NoticeKind, parse_subscription
 from ostinato.stores.runs import NOTHING_TOLD, Told
 from ostinato.stores.sql.connection import Connection, Values
 from ostinato.stores.sql.deliveries import new_key
-from ostinato.stores.sql.incidents import AGAIN, CHANGE_COLUMNS, load_change
+from ostinato.stores.sql.incidents import CHANGE_COLUMNS, load_change
 
 __all__ = ["tell"]
 
-_MORE = "count = count + :count, last_at = :at, reason = :reason, last_run = coalesce(:run::bigint, last_run)"
+_MORE = """
+count = count + :count, last_at = :at, changed_at = :now, reason = :reason, last_run = coalesce(:run::bigint, last_run)
+"""
 _COUNT_ON = f"""
 UPDATE incidents SET {_MORE}
 WHERE subject = :subject AND cause = :cause AND closed_at IS NULL RETURNING {CHANGE_COLUMNS}
@@ -39,22 +42,30 @@ RETURNING {CHANGE_COLUMNS}
 """
 # Whoever comes second to the same one counts on it.
 _OPEN = f"""
-INSERT INTO incidents (subject, cause, kind, opened_at, last_at, count, reason, first_run, last_run, schedule, project)
-VALUES (:subject, :cause, :kind, :at, :at, :count, :reason, :run, :run, :schedule, :project)
+INSERT INTO incidents (subject, cause, kind, opened_at, last_at, changed_at, count, reason, first_run, last_run,
+                       schedule, project)
+VALUES (:subject, :cause, :kind, :at, :at, :now, :count, :reason, :run, :run, :schedule, :project)
 ON CONFLICT (subject, cause) WHERE closed_at IS NULL
-DO UPDATE SET count = incidents.count + excluded.count, last_at = excluded.last_at, reason = excluded.reason,
-              last_run = coalesce(excluded.last_run, incidents.last_run)
+DO UPDATE SET count = incidents.count + excluded.count, last_at = excluded.last_at, changed_at = excluded.changed_at,
+              reason = excluded.reason, last_run = coalesce(excluded.last_run, incidents.last_run)
 RETURNING {CHANGE_COLUMNS}
 """
 # A schedule that is still off has not recovered, whatever somebody ran of it by hand.
 _CLOSE = f"""
-UPDATE incidents SET closed_at = :at, closed_reason = 'it succeeded'
+UPDATE incidents SET closed_at = :at, changed_at = :now, closed_reason = 'it succeeded'
 WHERE subject = :subject AND closed_at IS NULL
   AND (cause <> '{SWITCHED_OFF}' OR NOT EXISTS (SELECT 1 FROM schedules WHERE name = :subject AND broken IS NOT NULL))
 RETURNING {CHANGE_COLUMNS}
 """
 _TOLD = """
-SELECT channel, kind, state, at, data, id FROM deliveries WHERE incident_id = :id AND state <> 'dropped' ORDER BY id
+SELECT channel, kind, state, data, id FROM deliveries WHERE incident_id = :id AND state <> 'dropped' ORDER BY id
+"""
+# What is still to be sent tells its channel now, or later. Whom no message reached was not told.
+_LAST_TOLD = """
+SELECT d.channel, max(CASE WHEN d.state = 'sent' THEN d.sent_at WHEN d.ready_at > :now THEN d.ready_at ELSE :now END)
+FROM incidents i JOIN deliveries d ON d.incident_id = i.id
+WHERE i.subject = :subject AND i.cause = :cause AND i.closed_at IS NOT NULL AND d.state NOT IN ('dropped', 'failed')
+GROUP BY d.channel
 """
 _DROP = "UPDATE deliveries SET state = 'dropped', error = :error WHERE id = ANY (:ids::bigint[]) AND state = 'pending'"
 _CHANNELS = "SELECT name, cool_down FROM channels"
@@ -69,6 +80,10 @@ FROM unnest(:keys::text[], :channels::text[], :kinds::text[], :subjects::text[],
 _RECOVERED_BEFORE = "it had recovered before it was told again"
 _FIRST = (NoticeKind.ANSWER, NoticeKind.BROKEN, NoticeKind.LATE, NoticeKind.FAILED, NoticeKind.RECOVERED)
 """Of several kinds about one run, a channel gets the first of these, or whatever there is."""
+
+
+_About = tuple[str, tuple[str, object]]
+"""A channel, and the run or the incident that it is told of."""
 
 
 class _Owed(NamedTuple):
@@ -102,7 +117,8 @@ class _Telling:
         self._now = now
         self._channels: dict[str, Micros] | None = None
         self._rules: list[tuple[str, frozenset[str], str | None]] = []
-        self._owed: dict[tuple[str, object], _Owed] = {}
+        self._owed: dict[_About, _Owed] = {}
+        self._of_incident: dict[IncidentId, list[_About]] = {}
         self.changes: list[IncidentChange] = []
 
     async def go_through(self, subject: str, notices: Sequence[Notice]) -> None:
@@ -133,6 +149,7 @@ class _Telling:
             "cause": notice.cause,
             "kind": notice.kind,
             "at": notice.at,
+            "now": self._now,
             "since": notice.at - REOPENS_WITHIN,
             "count": notice.count,
             "reason": notice.reason,
@@ -142,38 +159,41 @@ class _Telling:
         }
         if await self._db.fetch(_COUNT_ON, values):
             return
+        wanting = await self._wanting(notice)
+        told: list[Any] = await self._db.fetch(_LAST_TOLD, {**values, "now": self._now}) if wanting else []
         reopened = await self._db.fetch(_REOPEN, values)
         rows = reopened or await self._db.fetch(_OPEN, values)
         change = load_change(rows[0], True, notice.at)
         if not reopened and change.count != notice.count:
             return  # somebody else opened it meanwhile
         self.changes.append(change)
-        told = await self._db.fetch(_TOLD, {"id": change.id}) if reopened else []
-        for channel in await self._wanting(notice):
-            said = [row for row in told if row[0] == channel]
-            await self._open_for(channel, notice, change.id, said)
-
-    async def _open_for(self, channel: str, notice: Notice, id: IncidentId, said: Sequence[Any]) -> None:
-        """Tell a channel, once its cool-down is over, if it was told of this incident before."""
-        channels = await self._known()
-        ready_at = self._now
-        if said:
-            ready_at = max(ready_at, said[-1][3] + channels.get(channel, COOL_DOWN))
-        self._add(_Owed(channel, notice.kind, notice, id, ready_at, again=ready_at > self._now))
+        cool_downs, last_told = await self._known(), dict(told)
+        last_told |= {owed.channel: owed.ready_at for _, owed in self._told_of(change.id)}
+        for channel in wanting:
+            # A channel may be told of this subject and cause again once its cool-down is over.
+            at = last_told.get(channel)
+            ready_at = self._now if at is None else max(self._now, at + cool_downs.get(channel, COOL_DOWN))
+            self._add(_Owed(channel, notice.kind, notice, change.id, ready_at, again=ready_at > self._now))
 
     async def _close(self, subject: str, notice: Notice) -> None:
         """It succeeded: end what is open, and tell those who were told."""
-        for row in await self._db.fetch(_CLOSE, {"subject": subject, "at": notice.at}):
+        for row in await self._db.fetch(_CLOSE, {"subject": subject, "at": notice.at, "now": self._now}):
             change = load_change(row, False, notice.at)
             self.changes.append(change)
             waiting: list[int] = []
             told: dict[str, str] = {}
-            for channel, kind, state, _, data, id in await self._db.fetch(_TOLD, {"id": change.id}):
+            for channel, kind, state, data, id in await self._db.fetch(_TOLD, {"id": change.id}):
                 if state == "pending" and AGAIN in msgspec.json.decode(data):
                     waiting.append(id)
                     told.pop(channel, None)
                 else:
                     told[channel] = kind
+            for about, owed in self._told_of(change.id):
+                if owed.again:
+                    del self._owed[about]
+                    told.pop(owed.channel, None)
+                else:
+                    told[owed.channel] = owed.kind
             if waiting:
                 await self._db.run(_DROP, {"ids": waiting, "error": _RECOVERED_BEFORE})
             recovered = replace(
@@ -235,6 +255,13 @@ class _Telling:
         before = self._owed.get(about)
         if before is None or _rank(owed) < _rank(before):
             self._owed[about] = owed
+            if owed.incident is not None:
+                self._of_incident.setdefault(owed.incident, []).append(about)
+
+    def _told_of(self, id: IncidentId) -> list[tuple[_About, _Owed]]:
+        """What is to be written of an incident, in its order."""
+        found = [(about, self._owed.get(about)) for about in self._of_incident.get(id, ())]
+        return [(about, owed) for about, owed in found if owed is not None and owed.incident == id]
 
     async def owe(self) -> bool:
         """Write the deliveries; whether there are any."""

@@ -13,7 +13,7 @@ from ostinato.models.event import EventKind
 from ostinato.models.ids import RunId
 from ostinato.models.lane import Bucket, Rate
 from ostinato.models.run import WAITED_TOO_LONG, ClaimedRun
-from ostinato.stores.base import Claim, Claimed
+from ostinato.stores.base import NONE_ENDED, Claim, Claimed, Unstarted
 from ostinato.stores.rows import CLAIM_COLUMNS, load_claimed
 from ostinato.stores.sql.ends import end_queued
 from ostinato.stores.sql.events import note_runs
@@ -62,7 +62,7 @@ async def claim_now(connection: Connection, claim: Claim) -> Claimed:
     """Take ready runs for a node, inside the caller's transaction; nothing for one that was declared lost."""
     if fetch(connection, _IS_LOST, (claim.node,)):
         return Claimed()
-    await _expire(connection, claim.now)
+    expired = await _expire(connection, claim.now)
     next_turn_at = give_late_turns(connection, claim.horizon)
     lanes = fetch(connection, _LANES)
     pick = _PICK_FREE if fetch(connection, ANY_GIVEN_UP) else _PICK
@@ -93,7 +93,7 @@ async def claim_now(connection: Connection, claim: Claim) -> Claimed:
         elif bucket is not None and len(runs) == allowed:
             times.append(bucket.next_at(claim.now) + claim.ahead)
     await _take(connection, claim, picked)
-    return Claimed(picked, min(times, default=None), crowded)
+    return Claimed(picked, min(times, default=None), crowded, expired)
 
 
 def _pick_lane(
@@ -133,8 +133,9 @@ async def _take(connection: Connection, claim: Claim, picked: list[ClaimedRun]) 
         await note_runs(connection, EventKind.STARTED, in_session, claim.now)
 
 
-async def _expire(connection: Connection, now: Micros) -> None:
+async def _expire(connection: Connection, now: Micros) -> Unstarted:
     """End what waited longer than its max age."""
     rows = fetch(connection, "SELECT id FROM runs WHERE state = 'queued' AND expires_at <= ? LIMIT 1000", (now,))
-    if rows:
-        await end_queued(connection, PARTS, [RunId(id) for (id,) in rows], WAITED_TOO_LONG, now)
+    if not rows:
+        return NONE_ENDED
+    return await end_queued(connection, PARTS, [RunId(id) for (id,) in rows], WAITED_TOO_LONG, now)

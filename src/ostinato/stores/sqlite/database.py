@@ -33,6 +33,8 @@ _open_files: dict[Database, str] = {}
 """What this process has open, by its real path."""
 _inherited_files: set[str] = set()
 """What the parent had open at the fork: SQLite's table of locks came with it and is wrong here."""
+_migrated_memory: list[bytes] = []
+"""What the first database in memory was after its migrations: the next ones are copies, which takes a tenth of that."""
 
 
 class Database:
@@ -168,6 +170,8 @@ class Database:
 
         Where nothing is, no lock is asked for: a list waits for nobody who writes.
         """
+        if self.in_memory and _migrated_memory:
+            _copy(_migrated_memory[0], connection)
         if not pending(MIGRATIONS, schema_version(connection), self.url):
             return
         seconds = self.tuning.sqlite_migration_seconds
@@ -192,6 +196,8 @@ class Database:
         except BaseException:
             connection.execute("ROLLBACK")
             raise
+        if self.in_memory:
+            _migrated_memory.append(connection.serialize("main"))
 
     @property
     def url(self) -> str:
@@ -209,6 +215,15 @@ _left_behind: list[Database] = []
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
+
+
+def _copy(content: bytes, connection: Connection) -> None:
+    """Fill an empty database. Deserialised itself, it could not grow beyond a gigabyte."""
+    source = connect(":memory:")
+    source.deserialize("main", content)
+    with connection.backup("main", source, "main") as backup:
+        backup.step(-1)
+    close(source)
 
 
 def schema_version(connection: apsw.Connection) -> int:

@@ -42,8 +42,7 @@ async def queued(store: Store, **fields: Any) -> RunId:
 
 
 async def started(store: Store, id: RunId, now: int = NOW) -> ClaimedRun:
-    run = await store.runs.start_bound(id, HERE, now)
-    assert run is not None
+    (run,) = (await store.runs.start_bound(id, HERE, now)).runs
     return run
 
 
@@ -62,9 +61,9 @@ async def test_bound_runs_take_turns_with_messages_in_the_order_in_which_they_ca
     await send(store, "first")
     id = await queued(store)
     last = await send(store, "last")
-    assert await store.runs.start_bound(id, HERE, NOW) is None
+    assert not (await store.runs.start_bound(id, HERE, NOW)).runs
     first = await claim_one(store)
-    assert await store.runs.start_bound(id, HERE, NOW) is None
+    assert not (await store.runs.start_bound(id, HERE, NOW)).runs
     assert (await store.runs.finish_runs([finish(first)], claim())).claimed.runs == []
     run = await started(store, id)
     assert (await store.runs.claim_runs(claim())).runs == []
@@ -86,7 +85,7 @@ async def test_a_bound_run_starts_in_a_lane_that_is_full_or_paused(store: Store)
 
 async def test_another_node_cannot_start_it(store: Store) -> None:
     id = await queued(store)
-    assert await store.runs.start_bound(id, NodeId("elsewhere"), NOW) is None
+    assert not (await store.runs.start_bound(id, NodeId("elsewhere"), NOW)).runs
     assert (await row(store, id)).state is RunState.QUEUED
 
 
@@ -122,25 +121,25 @@ async def test_in_a_full_session_it_waits_again_beside_what_is_under_way(store: 
     under_way = await claim_one(store)
     first, second = [await queued(store) for _ in range(2)]
     for id in (first, second):
-        assert await store.runs.start_bound(id, HERE, NOW, is_full=True) is None
+        assert not (await store.runs.start_bound(id, HERE, NOW, is_full=True)).runs
         assert (await row(store, id)).waiting
     assert (await session(store)).throttled
     await store.runs.finish_runs([finish(under_way)])
-    assert await store.runs.start_bound(second, HERE, NOW, is_full=True) is None
-    run = await store.runs.start_bound(first, HERE, NOW, is_full=True)
-    assert run is not None
-    assert await store.runs.start_bound(first, HERE, NOW, is_full=True) == run, "its answer was lost"
+    assert not (await store.runs.start_bound(second, HERE, NOW, is_full=True)).runs
+    claimed = await store.runs.start_bound(first, HERE, NOW, is_full=True)
+    (run,) = claimed.runs
+    assert await store.runs.start_bound(first, HERE, NOW, is_full=True) == claimed, "its answer was lost"
     await store.runs.finish_runs([finish(run)])
-    assert await store.runs.start_bound(second, HERE, NOW, is_full=True) is not None
+    assert (await store.runs.start_bound(second, HERE, NOW, is_full=True)).runs
 
 
 async def test_in_a_full_session_it_waits_behind_an_older_run_that_has_its_turn(store: Store) -> None:
     await send(store, "older", max_concurrent=3)
     id = await queued(store)
-    assert await store.runs.start_bound(id, HERE, NOW, is_full=True) is None
+    assert not (await store.runs.start_bound(id, HERE, NOW, is_full=True)).runs
     assert (await row(store, id)).waiting
     await store.runs.finish_runs([finish(await claim_one(store))])
-    assert await store.runs.start_bound(id, HERE, NOW, is_full=True) is not None
+    assert (await store.runs.start_bound(id, HERE, NOW, is_full=True)).runs
 
 
 async def test_a_start_in_a_session_that_is_full_no_longer_lets_others_go_beside_it(store: Store) -> None:
@@ -149,9 +148,9 @@ async def test_a_start_in_a_session_that_is_full_no_longer_lets_others_go_beside
     assert await store.sessions.hold_back([first], NOW) == [first.id]
     ids = [await queued(store) for _ in range(2)]
     await store.runs.finish_runs([finish(first)])
-    assert await store.runs.start_bound(ids[1], HERE, NOW) is None
+    assert not (await store.runs.start_bound(ids[1], HERE, NOW)).runs
     for id in ids:
-        assert await store.runs.start_bound(id, HERE, NOW, is_full=False) is not None
+        assert (await store.runs.start_bound(id, HERE, NOW, is_full=False)).runs
     assert not (await session(store)).throttled
 
 
@@ -166,16 +165,16 @@ async def test_one_that_is_cancelled_while_it_waits_never_starts(store: Store) -
     id = await queued(store)
     ending = Ending(Cause.CANCELLED, "not now")
     assert list((await store.runs.cancel_runs([id], ending, NOW)).ended) == [id]
-    assert await store.runs.start_bound(id, HERE, NOW) is None
+    assert not (await store.runs.start_bound(id, HERE, NOW)).runs
     assert await outcome(store, id) == (RunState.CANCELLED, ending)
 
 
 async def test_one_that_waits_longer_than_its_max_age_expires_without_any_claim(store: Store) -> None:
     await send(store)
     id = await queued(store, expires_at=NOW + SECOND)
-    assert await store.runs.start_bound(id, HERE, NOW) is None
+    assert not (await store.runs.start_bound(id, HERE, NOW)).runs
     assert (await row(store, id)).state is RunState.QUEUED
-    assert await store.runs.start_bound(id, HERE, NOW + SECOND) is None
+    assert not (await store.runs.start_bound(id, HERE, NOW + SECOND)).runs
     assert await outcome(store, id) == (RunState.EXPIRED, WAITED_TOO_LONG)
 
 
@@ -212,7 +211,9 @@ async def test_when_its_node_is_lost_it_is_known_as_such_and_frees_its_session(s
     assert list((await store.runs.stale_runs([], NOW + MINUTE)).bound) == []
     stale = await store.runs.stale_runs([(HERE, NOW)], NOW + MINUTE)
     assert (list(stale.runs), list(stale.bound)) == ([], [id])
-    assert await store.runs.start_bound(id, HERE, NOW + MINUTE) is None, "a node that was declared lost starts nothing"
+    assert not (await store.runs.start_bound(id, HERE, NOW + MINUTE)).runs, (
+        "a node that was declared lost starts nothing"
+    )
     assert list((await store.runs.cancel_runs(stale.bound, NEVER_STARTED, NOW + MINUTE)).ended) == [id]
     assert await outcome(store, id) == (RunState.FAILED, NEVER_STARTED)
     assert (await claim_one(store)).id == behind.id
@@ -250,7 +251,7 @@ async def test_runs_that_share_a_turn_go_one_after_the_other_and_are_in_no_sessi
 ) -> None:
     line = "schedule: run 7"
     first, second = [await queued(store, session=line, mode=None) for _ in range(2)]
-    assert await store.runs.start_bound(second, HERE, NOW) is None
+    assert not (await store.runs.start_bound(second, HERE, NOW)).runs
     await store.runs.finish_runs([finish(await started(store, first))])
     assert (await started(store, second)).session == line
     assert await store.sessions.get_session(line) is None

@@ -10,12 +10,14 @@ import msgspec
 from ostinato.clock import SECOND, Micros, to_micros
 from ostinato.models.access import Actor
 from ostinato.models.ids import NodeId, RunId, ScheduleId
+from ostinato.models.incident import Incident, IncidentFilter
 from ostinato.models.live import ChangedSchedule, Changes, Position
+from ostinato.models.notification import RULE_KINDS, ChannelDraft, RuleDraft
 from ostinato.models.run import Ending
 from ostinato.models.schedule import Pause
 from ostinato.models.states import Cause, RunState, Trigger
 from ostinato.service.answers import run_answer
-from ostinato.stores.base import Store
+from ostinato.stores.base import Settled, Store
 from ostinato.testing.store_suite.builders import (
     HOUR,
     MINUTE,
@@ -165,6 +167,51 @@ async def test_schedules_are_shown_in_the_order_of_their_change(store: Store) ->
     assert schedule is not None
     first = (await store.runs.changes_since(mark(changed_at=NOW), 10)).schedules[0]
     assert first == ChangedSchedule(schedule.id, "b", schedule.version, schedule.enabled, None, schedule.updated_at)
+
+
+async def test_incidents_are_shown_in_the_order_of_their_change_whatever_changed(store: Store) -> None:
+    async def fail(task: str, at: Micros) -> None:
+        await store.runs.insert_runs([new_run(task=task, ready_at=NOW)])
+        run = await claim_one(store, tasks=(task,))
+        end = finish(run, RunState.FAILED, task=task, name=task, finished_at=at, cause=Cause.RAISED)
+        assert (await store.runs.finish_runs([end])).lost == []
+
+    async def changed(since: Micros) -> list[tuple[str, Micros]]:
+        found = (await store.runs.changes_since(mark(changed_at=since), 10)).incidents
+        return [(one.incident.subject, to_micros(one.changed_at) - NOW) for one in found]
+
+    await fail("a", NOW + 1)
+    await fail("b", NOW + 2)
+    await fail("c", NOW + 3)
+    assert await changed(NOW + 2) == [("b", 2), ("c", 3)]
+    await fail("a", NOW + 4)
+    assert await changed(NOW + 3) == [("c", 3), ("a", 4)]
+    b = await open_incident(store, "b")
+    assert await store.notifications.ack_incident(b.id, "ada", None, NOW + 5)
+    assert await changed(NOW + 4) == [("a", 4), ("b", 5)]
+    await store.notifications.close_incidents("c", NOW + 6, "enough")
+    assert await changed(NOW + 5) == [("b", 5), ("c", 6)]
+    (last,) = (await store.runs.changes_since(mark(changed_at=NOW + 6), 10)).incidents
+    assert (await store.notifications.get_incident(last.incident.id)) == last.incident
+
+
+async def test_what_became_of_a_message_changes_its_incident(store: Store) -> None:
+    await store.notifications.put_channel(ChannelDraft("phone", "json://127.0.0.1:9"), NOW)
+    await store.notifications.put_rule(RuleDraft("phone", RULE_KINDS), NOW)
+    await store.runs.insert_runs([new_run(task="a", ready_at=NOW)])
+    run = await claim_one(store, tasks=("a",))
+    end = finish(run, RunState.FAILED, task="a", name="a", finished_at=NOW, cause=Cause.RAISED)
+    await store.runs.finish_runs([end])
+    (parcel,) = await store.notifications.claim_deliveries(NodeId("here"), NOW, [], 10)
+    ids = [delivery.id for delivery in parcel.deliveries]
+    await store.notifications.settle_delivery(NodeId("here"), Settled("phone", parcel.key, ids, NOW + 7))
+    (changed,) = (await store.runs.changes_since(mark(changed_at=NOW + 7), 10)).incidents
+    assert changed.incident.subject == "a"
+
+
+async def open_incident(store: Store, subject: str) -> Incident:
+    (incident,) = await store.notifications.list_incidents(IncidentFilter(subject=subject))
+    return incident
 
 
 async def test_a_look_is_of_one_state_while_others_write(first: Store, second: Store) -> None:

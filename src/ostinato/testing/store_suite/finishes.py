@@ -9,6 +9,7 @@ import pytest
 from ostinato.clock import SECOND, from_micros
 from ostinato.models.access import AuditFilter
 from ostinato.models.ids import RunId, ScheduleId
+from ostinato.models.incident import RepeatedRun
 from ostinato.models.run import INTERRUPTED, ClaimedRun, Ending, Report, RunFilter
 from ostinato.models.schedule import Schedule
 from ostinato.models.states import Cause, RunState, Trigger
@@ -436,6 +437,21 @@ async def test_a_repeated_run_has_the_same_work_and_policy(store: Store) -> None
     assert (again.id, again.trigger, again.due_at, again.attempt) == (id, Trigger.MANUAL, NOW + 5, 1)
     assert (again.work, again.policy) == (run.work, run.policy)
     assert await store.runs.repeat_run(RunId(99_999), NOW) is None
+
+
+async def test_a_repeated_run_says_of_which_run_and_what_became_of_it(store: Store) -> None:
+    run = await started(store)
+    await store.runs.finish_runs([finish(run, RunState.FAILED)])
+    assert await store.notifications.repeated_runs([run.id]) == []
+    first = await store.runs.repeat_run(run.id, NOW + 5)
+    await store.runs.finish_runs([finish(await claim_one(store, now=NOW + HOUR))])
+    second = await store.runs.repeat_run(run.id, NOW + 6)
+    assert first is not None
+    assert second is not None
+    assert await store.notifications.repeated_runs([run.id, RunId(99_999)]) == [
+        RepeatedRun(run.id, second, RunState.QUEUED),
+        RepeatedRun(run.id, first, RunState.SUCCEEDED),
+    ]
 
 
 async def test_reports_are_kept_while_the_token_holds(store: Store) -> None:

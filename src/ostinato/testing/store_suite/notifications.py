@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from ostinato.clock import SECOND, Micros
+from ostinato.clock import SECOND, Micros, from_micros
 from ostinato.models.ids import NodeId
 from ostinato.models.notification import (
     JOINED_FROM,
@@ -113,6 +113,45 @@ async def test_an_answer_is_never_joined_and_goes_first(store: Store) -> None:
     (answer,) = await owe(store, kind=NoticeKind.ANSWER)
     parcel = await claimed_one(store)
     assert [one.id for one in parcel.deliveries] == [answer.id]
+
+
+async def test_what_is_a_message_of_its_own_goes_before_however_many_wait(store: Store) -> None:
+    await store.nodes.renew(beat(NODE))
+    await channel(store)
+    await owe(store, 101)
+    wanted = [(await owe(store, kind=kind))[0].id for kind in (NoticeKind.ANSWER, NoticeKind.TEST, NoticeKind.DIGEST)]
+    for id in wanted:
+        parcel = await claimed_one(store)
+        assert [one.id for one in parcel.deliveries] == [id]
+        await store.notifications.settle_delivery(NODE, settled(parcel))
+    assert len((await claimed_one(store)).deliveries) == 100
+
+
+async def test_an_answer_that_its_server_never_takes_is_in_nobodys_way(store: Store) -> None:
+    await store.nodes.renew(beat(NODE))
+    await channel(store)
+    (answer,) = await owe(store, kind=NoticeKind.ANSWER)
+    refused = await claimed_one(store)
+    await store.notifications.settle_delivery(NODE, settled(refused, NOW, "HTTP 400", NOW + SECOND))
+    (failed,) = await owe(store)
+    other = await claimed_one(store, now=NOW + SECOND)
+    assert other.key == failed.key
+    await store.notifications.settle_delivery(NODE, settled(other, NOW + SECOND))
+    assert (await claimed_one(store, now=NOW + SECOND)).key == answer.key
+
+
+async def test_it_is_known_when_a_message_was_tried_first(store: Store) -> None:
+    await store.nodes.renew(beat(NODE))
+    await channel(store)
+    await owe(store)
+    first = await claimed_one(store, now=NOW + HOUR)
+    assert [one.tried_at for one in first.deliveries] == [None]
+    await store.notifications.settle_delivery(NODE, settled(first, NOW + HOUR, "HTTP 500", NOW + 2 * HOUR))
+    second = await claimed_one(store, now=NOW + 2 * HOUR)
+    assert [one.tried_at for one in second.deliveries] == [from_micros(NOW + HOUR)]
+    await store.notifications.settle_delivery(NODE, settled(second, NOW + 2 * HOUR))
+    (sent,) = await store.notifications.list_deliveries(DeliveryFilter())
+    assert sent.tried_at == from_micros(NOW + HOUR)
 
 
 async def test_what_was_tried_together_is_tried_together_again_under_the_same_key(store: Store) -> None:
@@ -223,10 +262,14 @@ async def test_no_channel_gets_more_than_its_messages_a_minute(store: Store) -> 
         await store.notifications.settle_delivery(NODE, settled(await claimed_one(store)))
     await owe(store, 3)
     assert await claimed(store, now=NOW + MINUTE - 1) == []
+    assert await store.notifications.recent_messages("phone", NOW - 1) == [NOW] * MESSAGES_A_MINUTE
+    assert await store.notifications.recent_messages("phone", NOW) == []
+    assert await store.notifications.recent_messages("mail", NOW - 1) == []
     (answer,) = await owe(store, kind=NoticeKind.ANSWER)
     urgent = await claimed_one(store)
     assert urgent.key == answer.key
     await store.notifications.settle_delivery(NODE, settled(urgent))
+    assert len(await store.notifications.recent_messages("phone", NOW - 1)) == MESSAGES_A_MINUTE
     assert len((await claimed_one(store, now=NOW + MINUTE)).deliveries) == 1
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
-from ostinato.clock import SECOND, Micros
+from ostinato.clock import SECOND, Micros, from_micros
 from ostinato.models.ids import NodeId
 from ostinato.models.incident import REOPENS_WITHIN, SWITCHED_OFF, Incident, IncidentFilter, IncidentState, Notice
 from ostinato.models.notification import (
@@ -74,6 +75,16 @@ async def incidents(store: Store, state: IncidentState | None = None) -> list[In
 async def owed(store: Store, state: DeliveryState | None = DeliveryState.PENDING) -> list[Delivery]:
     """The deliveries, oldest first."""
     return (await store.notifications.list_deliveries(DeliveryFilter(state=state)))[::-1]
+
+
+async def send(store: Store, at: Micros, error: str | None = None) -> None:
+    """All that is ready is sent; with an `error`, it is given up."""
+    node = NodeId("n")
+    await store.nodes.renew(beat(node))
+    while parcels := await store.notifications.claim_deliveries(node, at, [], 10):
+        for parcel in parcels:
+            ids = [one.id for one in parcel.deliveries]
+            await store.notifications.settle_delivery(node, Settled(parcel.name, parcel.key, ids, at, error))
 
 
 async def test_a_failure_opens_an_incident_whoever_is_told(store: Store) -> None:
@@ -147,14 +158,13 @@ async def test_what_fails_again_soon_is_the_same_incident_told_after_its_cool_do
     await add_channels(store, rule=RULE_KINDS)
     await end(store)
     await end(store, RunState.SUCCEEDED, at=NOW + SECOND)
+    await send(store, NOW + SECOND)
     again = await end(store, at=NOW + 2 * SECOND)
     assert [change.opened for change in again.told.incidents] == [True]
     (incident,) = await incidents(store)
     assert (incident.count, incident.reopened, incident.state) == (2, 1, "open")
-    waiting = (await owed(store))[-1]
-    assert waiting.kind is NoticeKind.FAILED
-    recovered = (await owed(store))[-2]
-    assert (waiting.ready_at - recovered.at).total_seconds() * SECOND == COOL_DOWN
+    (waiting,) = await owed(store)
+    assert (waiting.kind, waiting.ready_at) == (NoticeKind.FAILED, from_micros(NOW + SECOND + COOL_DOWN))
 
 
 async def test_what_recovers_within_its_cool_down_is_told_to_nobody(store: Store) -> None:
@@ -176,6 +186,58 @@ async def test_what_fails_again_after_a_long_time_is_a_new_incident(store: Store
     await end(store, at=NOW + SECOND + REOPENS_WITHIN)
     assert [(incident.state, incident.count) for incident in await incidents(store)] == [("open", 1), ("closed", 1)]
     assert [one.kind for one in await owed(store)] == ["failed", "recovered", "failed"]
+
+
+async def test_a_cool_down_holds_for_as_long_as_it_says_though_the_incident_is_a_new_one(store: Store) -> None:
+    await add_channels(store, rule=RULE_KINDS)
+    await store.notifications.put_rule(RuleDraft("mail", RULE_KINDS), NOW)
+    await store.notifications.put_channel(replace(PHONE, cool_down=6 * HOUR), NOW)
+    await end(store)
+    await end(store, RunState.SUCCEEDED, at=NOW + SECOND)
+    await send(store, NOW + SECOND)
+    await end(store, at=NOW + 2 * HOUR)
+    assert len(await incidents(store)) == 2
+    ready = {one.channel: one.ready_at for one in await owed(store)}
+    assert ready == {"mail": from_micros(NOW + 2 * HOUR), "phone": from_micros(NOW + SECOND + 6 * HOUR)}
+    await end(store, RunState.SUCCEEDED, at=NOW + 3 * HOUR)
+    dropped = await owed(store, DeliveryState.DROPPED)
+    assert [(one.channel, one.error) for one in dropped] == [("phone", "it had recovered before it was told again")]
+    await send(store, NOW + 3 * HOUR)
+    await end(store, at=NOW + 9 * HOUR)
+    assert {one.channel: one.ready_at for one in await owed(store)} == dict.fromkeys(ready, from_micros(NOW + 9 * HOUR))
+
+
+async def test_what_comes_and_goes_within_one_batch_is_told_once(store: Store) -> None:
+    await add_channels(store, rule=RULE_KINDS)
+    await store.runs.insert_runs([new_run() for _ in range(7)])
+    runs = (await store.runs.claim_runs(claim())).runs
+    ends = [RunState.FAILED, RunState.SUCCEEDED] * 3 + [RunState.FAILED]
+    await store.runs.finish_runs([ended(run, state) for run, state in zip(runs, ends, strict=True)])
+    assert [(one.kind, one.run, one.ready_at == one.at) for one in await owed(store)] == [
+        ("failed", runs[0].id, True),
+        ("recovered", runs[1].id, True),
+        ("failed", runs[6].id, False),
+    ]
+
+
+async def test_a_cool_down_counts_from_when_the_channel_was_told(store: Store) -> None:
+    """And not from when there was something to tell: its server was away, or it had its quiet hours."""
+    await add_channels(store, rule=RULE_KINDS)
+    await end(store)
+    sent_at = NOW + 10 * COOL_DOWN
+    await store.notifications.close_incidents("report", NOW, "seen to")
+    await send(store, sent_at)
+    await end(store, at=sent_at)
+    assert [one.ready_at for one in await owed(store)] == [from_micros(sent_at + COOL_DOWN)]
+
+
+async def test_whom_no_message_reached_is_told_at_once_of_what_comes_back(store: Store) -> None:
+    await add_channels(store, rule=RULE_KINDS)
+    await end(store)
+    await send(store, NOW, error="no such host")
+    await store.notifications.close_incidents("report", NOW, "seen to")
+    await end(store, at=NOW + SECOND)
+    assert [one.ready_at for one in await owed(store)] == [from_micros(NOW + SECOND)]
 
 
 async def test_nobody_is_told_again_of_what_somebody_sees_to(store: Store) -> None:

@@ -6,25 +6,20 @@ import { keys } from "@/api/keys";
 import { pagesOf } from "@/api/queries/pages";
 import type { Incident } from "@/api/types";
 
-/** What no event tells: that something is late. */
-const LOOK_EVERY = 30_000;
-
 /** How many are open. */
 export function useOpenIncidents() {
   return useQuery({
     queryKey: [...keys.incidents, "open"],
     queryFn: ({ signal }) => dataOf(api.GET("/api/incidents", { params: { query: { state: "open", limit: 1 } }, signal })),
-    refetchInterval: LOOK_EVERY,
   });
 }
 
 export function useIncidents(state: "open" | "closed" | undefined) {
-  return useInfiniteQuery({
-    ...pagesOf<Incident>([...keys.incidents, "list", state ?? "all"], (cursor, signal) =>
+  return useInfiniteQuery(
+    pagesOf<Incident>([...keys.incidents, "list", state ?? "all"], (cursor, signal) =>
       api.GET("/api/incidents", { params: { query: { state, cursor } }, signal }),
     ),
-    refetchInterval: LOOK_EVERY,
-  });
+  );
 }
 
 export function useIncident(id: number) {

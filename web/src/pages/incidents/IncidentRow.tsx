@@ -25,7 +25,7 @@ export function IncidentRow({ incident }: { incident: Incident }) {
         aria-expanded={open}
         aria-controls={id}
         onClick={() => setOpen(!open)}
-        className="flex w-full flex-wrap items-center gap-x-3 gap-y-1 px-4 py-2.5 text-left text-sm hover:bg-sunken"
+        className="flex w-full flex-wrap items-center gap-x-3 gap-y-1 px-4 py-2.5 text-left text-sm hover:bg-sunken focus-visible:-outline-offset-2"
       >
         <Icon name={open ? "chevronDown" : "chevronRight"} size={13} className="text-muted" />
         <State incident={incident} />

@@ -41,7 +41,7 @@ const TOLD = {
 
 const answers = (...items: Incident[]) => ({
   "GET /api/incidents": { items, next: null, open: items.filter(({ state }) => state === "open").length, zone: "UTC" },
-  "GET /api/incidents/1": { ...items[0], deliveries: [TOLD], runs: [7, 6, 5], zone: "UTC" },
+  "GET /api/incidents/1": { ...items[0], deliveries: [TOLD], runs: [7, 6, 5], reruns: [], zone: "UTC" },
 });
 
 it("an incident says how often it happened, and when it is opened what was told to whom", async () => {

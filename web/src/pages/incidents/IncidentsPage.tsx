@@ -42,7 +42,7 @@ export function IncidentsPage() {
             const items = itemsOf(data);
             if (items.length === 0) return <Nothing open={shown === "open"} />;
             return (
-              <ul aria-label="Incidents" className="divide-y divide-line">
+              <ul aria-label="Incidents" className="divide-y divide-line overflow-hidden rounded-lg">
                 {items.map((incident) => (
                   <IncidentRow key={incident.id} incident={incident} />
                 ))}

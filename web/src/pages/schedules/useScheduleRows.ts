@@ -7,7 +7,7 @@ import { keys } from "@/api/keys";
 import { useLive } from "@/api/live";
 import type { ScheduleFilter } from "@/api/queries/schedules";
 import type { paths } from "@/api/schema";
-import type { Page, Schedule } from "@/api/types";
+import type { LiveKind, Page, Schedule } from "@/api/types";
 import { type Cursors, type LoadedPage, type PagedRow, cursorsAfter, pagedRows } from "./pages";
 
 const ROWS = [...keys.schedules, "rows"] as const;
@@ -136,6 +136,9 @@ function useCursors(filter: string): [Cursors, (update: (before: Cursors) => Cur
   return [data, set];
 }
 
+/** What no row shows. */
+const UNSEEN = new Set<LiveKind>(["run_progress", "session_event", "incident_changed"]);
+
 /** Loads what is in sight anew after live events: soon when the list is short, calmly when it is long. */
 function useGentleRefresh(pause: number): void {
   const cache = useQueryClient();
@@ -150,7 +153,7 @@ function useGentleRefresh(pause: number): void {
   useLive("overview", (message) => {
     const matters =
       message.type === "skipped" ||
-      (message.type === "event" && message.event.kind !== "run_progress" && message.event.kind !== "session_event");
+      (message.type === "event" && !UNSEEN.has(message.event.kind));
     if (matters) timer.current ??= setTimeout(refresh, pause);
   });
 }

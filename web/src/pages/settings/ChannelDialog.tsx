@@ -19,7 +19,7 @@ const FIELDS = [
   { name: "quiet", label: "Quiet hours", hint: "Nothing is sent then, such as 22:00-07:00." },
   { name: "digest", label: "Digest", hint: "Everything as one message at these times, such as daily 08:00." },
   { name: "zone", label: "Zone", hint: "Of these hours and times." },
-  { name: "cool_down", label: "Cool-down", hint: "How long nothing more is told of an incident that comes back." },
+  { name: "cool_down", label: "Cool-down", hint: "How long nothing more is told of trouble that comes back." },
   { name: "note", label: "Note", hint: "What it is." },
 ] as const;
 type Name = (typeof FIELDS)[number]["name"];

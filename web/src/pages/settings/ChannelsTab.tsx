@@ -80,7 +80,7 @@ function ChannelRow({ channel, onEdit, onRemove }: ChannelRowProps) {
   ].filter(Boolean);
   return (
     <li className="flex flex-wrap items-center gap-x-4 gap-y-1 px-4 py-2.5 text-sm">
-      <span className="min-w-0 flex-1 basis-48">
+      <span className="min-w-0 flex-1 basis-48 max-sm:basis-full">
         <span className="mr-2 font-medium break-all">{channel.name}</span>
         <code className="font-mono text-xs break-all text-muted">{channel.url}</code>
         {details.length > 0 && <span className="block text-xs text-muted">{details.join(" · ")}</span>}

@@ -1,6 +1,7 @@
-"""What a node does, for the log and the callbacks of `app.on(…)`: starts, ends that were written, fires, lost nodes.
+"""What was recorded here, for the log, the callbacks of `app.on(…)` and whoever sends what is owed: starts, ends,
+fires, check-ins, incidents, lost nodes.
 
-The dispatcher, the recorder, the ticker, the rescuer and the spool tell it once for each batch. While nobody listens
+The services of a node tell it once for each batch, and `service/check_ins.py` of each check-in. While nobody listens
 and the log is off, that is a test or two, and nothing is made.
 """
 
@@ -17,7 +18,7 @@ from ostinato.models.run import ClaimedRun, Finish, NewRun
 from ostinato.models.schedule import DueSchedule, FirePlan
 from ostinato.models.states import Cause, RunState
 from ostinato.run_log import RunLog
-from ostinato.stores.base import NOTHING_TOLD, Finished, Fired, Late, Told
+from ostinato.stores.base import NOTHING_TOLD, CheckedIn, Finished, Fired, Late, Told, Unstarted
 
 __all__ = ["Announcer"]
 
@@ -38,7 +39,7 @@ _CAUSES = {str(cause): cause for cause in Cause}
 
 
 class Announcer:
-    """Logs what the engine did, and makes events of it."""
+    """Logs what was recorded, and makes events of it."""
 
     def __init__(self, listeners: Listeners | None = None, node: Callable[[], NodeId | None] = lambda: None) -> None:
         self._listeners = listeners or Listeners()
@@ -73,6 +74,20 @@ class Announcer:
             events += [_broken(one.schedule, one.broken, one.finished_at) for one in tripped.values()]
         if wanted:
             self._listeners.tell(events)
+
+    def unstarted(self, ended: Unstarted) -> None:
+        """Runs were ended in the queue: nobody waits for them any more, or nobody is left to start them."""
+        if ended.finishes:
+            self.ended(ended.finishes, Finished(told=ended.told))
+
+    def checked_in(self, checked_in: CheckedIn, now: Micros) -> None:
+        """A machine told that it has started, or how it ended."""
+        if checked_in.finish is not None:
+            self.ended([checked_in.finish], Finished(told=checked_in.told))
+        elif AppEventKind.RUN_STARTED in self._listeners.wanted:
+            at, started = from_micros(now), AppEventKind.RUN_STARTED
+            event = AppEvent(started, at, checked_in.run, checked_in.schedule, state=RunState.RUNNING)
+            self._listeners.tell([event])
 
     def _recovered(self, written: Sequence[Finish]) -> list[AppEvent]:
         """Of schedules that failed here before: the database forgets the failures without telling who had some."""
@@ -115,7 +130,9 @@ class Announcer:
 
     def late(self, late: Late, now: Micros) -> None:
         """Schedules have not succeeded in time, or nobody checked in."""
-        if late.told is not NOTHING_TOLD:
+        if late.finishes:
+            self.ended(late.finishes, Finished(told=late.told))
+        elif late.told is not NOTHING_TOLD:
             self.told(late.told)
         for notice in late.notices:
             self._log.late(notice)

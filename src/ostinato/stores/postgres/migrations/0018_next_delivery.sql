@@ -1,0 +1,7 @@
+-- When a message was tried for the first time: for a day from then on it is tried again.
+ALTER TABLE deliveries ADD COLUMN tried_at bigint;
+
+-- In the order in which they are sent, and apart from the others those that are a message of their own.
+CREATE INDEX deliveries_next ON deliveries (channel, attempts, id) WHERE state = 'pending';
+CREATE INDEX deliveries_alone ON deliveries (channel, attempts, id)
+    WHERE state = 'pending' AND kind IN ('answer', 'digest', 'test');
