@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from link import arguments, produce, tell, wait_for_end
@@ -38,9 +39,13 @@ def worker(asked: dict[str, Any]) -> None:
     """A node, and nothing else."""
     app = make_app(asked["db"], asked["lane"])
     make_task(app, asked["kind"])
-    if asked.get("rules"):
+    if rules := asked.get("rules"):
         app.notifications.add("hook", "json://hooks.example")
-        app.notifications.add_rule("hook")
+        if rules == "elsewhere":
+            app.projects.add("other", Path.cwd())
+            app.notifications.add_rule("hook", "succeeded", project="other")
+        else:
+            app.notifications.add_rule("hook")
     app.start()
     tell(ready=True)
     wait_for_end()

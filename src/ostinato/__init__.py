@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         WaitTimeout,
     )
     from ostinato.execution.context import RunContext, current_run
+    from ostinato.models.access import Identity
     from ostinato.models.app_event import AppEvent, AppEventKind, AppEventName
     from ostinato.models.budget import Budget
     from ostinato.models.event import Event
@@ -66,6 +67,7 @@ __all__ = [
     "Function",
     "Gate",
     "Http",
+    "Identity",
     "InvalidInput",
     "Keep",
     "Lane",
@@ -135,6 +137,7 @@ _HOMES = {
         "WaitTimeout",
     ),
     "ostinato.execution.context": ("RunContext", "current_run"),
+    "ostinato.models.access": ("Identity",),
     "ostinato.models.app_event": ("AppEvent", "AppEventKind", "AppEventName"),
     "ostinato.models.budget": ("Budget",),
     "ostinato.models.event": ("Event",),

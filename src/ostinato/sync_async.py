@@ -27,6 +27,7 @@ from ostinato.service.runs import RunService
 from ostinato.service.schedules.drafts import WorkLike
 from ostinato.service.schedules.service import ScheduleService
 from ostinato.service.sessions import SessionService
+from ostinato.service.transactions import TransactionService
 from ostinato.service.why import Why
 from ostinato.tasks import MessageHandle, RunHandle
 from ostinato.wiring import Container, ExecutionCallbacks
@@ -44,6 +45,7 @@ __all__ = [
     "Sessions",
     "Sync",
     "SyncAsync",
+    "Transactions",
 ]
 
 P = ParamSpec("P")
@@ -127,6 +129,7 @@ class Schedules(SyncAsync[ScheduleService, F]):
     edit = _verb(ScheduleService.edit)
     enable = _verb(ScheduleService.enable)
     disable = _verb(ScheduleService.disable)
+    revert = _verb(ScheduleService.revert)
     trigger = _verb(ScheduleService.trigger)
     backfill = _verb(ScheduleService.backfill)
     ping_key = _verb(ScheduleService.ping_key)
@@ -148,6 +151,14 @@ class Runs(SyncAsync[RunService, F]):
     cancel = _verb(RunService.cancel)
     retry = _verb(RunService.retry)
     wait = _verb(RunService.wait)
+
+
+class Transactions(SyncAsync[TransactionService, F]):
+    """What a run needs that is enqueued in a transaction of its caller."""
+
+    prepare = _verb(TransactionService.prepare)
+    find = _verb(TransactionService.find)
+    arrive = _verb(TransactionService.arrive)
 
 
 class Projects(SyncAsync[ProjectService, F]):
@@ -290,6 +301,7 @@ class Resources(SyncAsync[Container, F]):
         super().__init__(form, host, lambda container: container)
         self.schedules = Schedules(form, host, lambda container: container.services.schedules)
         self.runs = Runs(form, host, lambda container: container.services.runs)
+        self._transactions = Transactions(form, host, lambda container: container.services.transactions)
         self.projects = Projects(form, host, lambda container: container.services.projects)
         self.lanes = Lanes(form, host, lambda container: container.services.lanes)
         self.sessions = Sessions(form, host, throttle)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, Unpack, overload
 
 from ostinato.durations import Duration
@@ -17,9 +18,12 @@ from ostinato.models.policy import PolicyOptions
 from ostinato.models.run import Run
 from ostinato.models.work_values import GivenCall
 from ostinato.service.runs import EnqueueSpec, check_succeeded
+from ostinato.transactions import Target, TransactionCalls
 
 if TYPE_CHECKING:
     from typing import Protocol
+
+    from ostinato.transactions import TransactionDoor
 
     class RunDoor(Protocol):
         """What a task needs of its app, in the sync form."""
@@ -107,13 +111,20 @@ class Calls(Generic[P, R]):
     """How calls of a task are enqueued; `using` makes another with other settings."""
 
     def __init__(
-        self, spec: EnqueueSpec, runs: RunDoor, aio_runs: AioRunDoor, decode: Callable[[Any], Any] = _as_it_is
+        self,
+        spec: EnqueueSpec,
+        runs: RunDoor,
+        aio_runs: AioRunDoor,
+        transactions: TransactionDoor,
+        decode: Callable[[Any], Any] = _as_it_is,
     ) -> None:
         self._spec = spec
         self._runs = runs
         self._aio_runs = aio_runs
+        self._transactions = transactions
         self._decode = decode
 
+    @overload
     def using(
         self,
         *,
@@ -121,10 +132,52 @@ class Calls(Generic[P, R]):
         delay: Duration | None = None,
         at: datetime | None = None,
         **policy: Unpack[PolicyOptions],
-    ) -> Calls[P, R]:
-        """The same task with a key (unique while active), a delay or time, or another lane, priority, retry, …"""
+    ) -> Calls[P, R]: ...
+
+    @overload
+    def using(
+        self,
+        *,
+        connection: object,
+        on_commit: bool = False,
+        key: str | None = None,
+        delay: Duration | None = None,
+        at: datetime | None = None,
+        **policy: Unpack[PolicyOptions],
+    ) -> TransactionCalls[P]: ...
+
+    @overload
+    def using(
+        self,
+        *,
+        on_commit: bool,
+        key: str | None = None,
+        delay: Duration | None = None,
+        at: datetime | None = None,
+        **policy: Unpack[PolicyOptions],
+    ) -> TransactionCalls[P]: ...
+
+    def using(
+        self,
+        *,
+        connection: object | None = None,
+        on_commit: bool | None = None,
+        key: str | None = None,
+        delay: Duration | None = None,
+        at: datetime | None = None,
+        **policy: Unpack[PolicyOptions],
+    ) -> Calls[P, R] | TransactionCalls[P]:
+        """The same task with a key (unique while active), a delay or time, or another lane, priority, retry, …
+
+        With a `connection` (or session) of psycopg, SQLAlchemy or Django, what is enqueued belongs to its transaction:
+        it is committed or rolled back with it. With `on_commit`, Django enqueues it after the commit.
+        """
         spec = replace(self._spec, key=key, delay=delay, at=at, options={**self._spec.options, **policy})
-        return Calls(spec, self._runs, self._aio_runs, self._decode)
+        if connection is None and on_commit is None:
+            return Calls(spec, self._runs, self._aio_runs, self._transactions, self._decode)
+        return TransactionCalls(
+            Target(connection, bool(on_commit)), spec, self._transactions, partial(_given, spec.task)
+        )
 
     @overload
     def enqueue(self: Calls[P, Coroutine[Any, Any, T]], *args: P.args, **kwargs: P.kwargs) -> RunHandle[T]: ...
@@ -194,13 +247,18 @@ class AioCalls(Generic[P, R]):
 class Task(Calls[P, R], Generic[P, R]):
     """A registered function. Calling it calls the function, as if it were not decorated."""
 
-    def __init__(self, definition: TaskDefinition, runs: RunDoor, aio_runs: AioRunDoor) -> None:
+    def __init__(
+        self, definition: TaskDefinition, runs: RunDoor, aio_runs: AioRunDoor, transactions: TransactionDoor
+    ) -> None:
         decode = _as_it_is if definition.signature is None else definition.signature.decode_result
-        super().__init__(EnqueueSpec(definition.name, definition.options), runs, aio_runs, decode)
+        spec = EnqueueSpec(definition.name, definition.options)
+        super().__init__(spec, runs, aio_runs, transactions, decode)
         function = definition.function
         self.name = definition.name
         self.function = function
         self.options = definition.options
+        self.contexts = definition.contexts
+        """What is entered around each of its runs."""
         self._context_parameter = definition.context_parameter
         self.__doc__ = function.__doc__
         self.__name__ = getattr(function, "__name__", definition.name)

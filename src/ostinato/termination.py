@@ -2,7 +2,7 @@
 
 The first Ctrl-C is Python's own (KeyboardInterrupt); the second, while the engine is drained for it, forces. app.py
 says which apps are started, `signal_reader.py` hears the signals. Where anybody else handles them (gunicorn, uvicorn,
-the command line, the script itself), nothing is done here.
+the command line, the script itself), nothing is done here, but that a Ctrl-C forces the drain of a server's lifespan.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from queue import SimpleQueue
+from types import FrameType
 from typing import NoReturn, Protocol
 
 from ostinato.config import Settings
@@ -23,7 +24,7 @@ from ostinato.logs import get_logger
 from ostinato.signal_reader import FORCED_END, end_by_signal, say_last, signal_reader
 from ostinato.tuning import DEFAULT_TUNING
 
-__all__ = ["FORCING", "drain_on_sigterm", "interrupts_force", "leave_sigterm"]
+__all__ = ["FORCING", "Stoppable", "another_interrupt_forces", "drain_on_sigterm", "interrupts_force", "leave_sigterm"]
 
 log = get_logger("ostinato")
 
@@ -134,6 +135,27 @@ def interrupts_force(app: Stoppable, under_way: Sequence[str], *, at_exit: bool)
         yield
     finally:
         signal_reader().leave((signal.SIGINT,))
+
+
+@contextmanager
+def another_interrupt_forces(app: Stoppable) -> Iterator[None]:
+    """Around a drain on the loop of a server, which has handled the signal that led to it: a Ctrl-C forces, and is the
+    server's too. Its reloader sends a SIGTERM after a Ctrl-C: that one says nothing new."""
+    server = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(server):
+        yield
+        return
+
+    def arrived(number: int, frame: FrameType | None) -> None:
+        app.force()
+        server(number, frame)
+
+    signal.signal(signal.SIGINT, arrived)
+    try:
+        yield
+    finally:
+        if signal.getsignal(signal.SIGINT) is arrived:
+            signal.signal(signal.SIGINT, server)
 
 
 def _waiting(names: Sequence[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 from collections import Counter
 from dataclasses import replace
@@ -255,7 +256,10 @@ def test_a_reference_is_read_when_the_message_is_sent(
     assert states(memory_app) == ["sent", "sent"]
 
 
-def test_a_telegram_channel_without_a_bot_says_so(memory_app: Ostinato) -> None:
+def test_a_telegram_channel_without_a_bot_says_so(memory_app: Ostinato, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where there is no aiogram, which takes its time to be loaded."""
+    monkeypatch.setitem(sys.modules, "aiogram", None)
+    monkeypatch.setitem(sys.modules, "aiogram.types", None)
     channel(memory_app, "telegram://42")
     owe(memory_app)
     drain(memory_app)

@@ -53,8 +53,8 @@ def what_is_wrong_is_refused(until: datetime) -> None:
     add.call(c=1)  # type: ignore[call-arg]
     wait.enqueue(7)  # type: ignore[call-overload]
     add.enqueue_many([wait.call(until)])  # type: ignore[list-item]
-    add.using(retrys=2)  # type: ignore[call-arg]
-    add.using(retry="often")  # type: ignore[arg-type]
+    add.using(retrys=2)  # type: ignore[call-overload]
+    add.using(retry="often")  # type: ignore[call-overload]
 
 
 def calls_fit_where_they_are_asked_for(task: Task[[int], object], calls: Calls[..., Any]) -> None:

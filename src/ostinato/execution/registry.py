@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -24,11 +25,18 @@ from ostinato.models.work_kinds import check_task
 from ostinato.models.work_values import Function, GivenCall
 from ostinato.tuning import DEFAULT_TUNING
 
-__all__ = ["Check", "Isolation", "Registry", "TaskDefinition"]
+__all__ = ["Check", "Isolation", "Registry", "TaskContexts", "TaskDefinition"]
 
 Isolation = Literal["none", "process"]
 Check = Callable[[], bool | str | Awaitable[bool | str | None] | None]
 """True or None passes; False or a text (the reason) fails; raising fails, and so does taking too long."""
+
+
+@dataclass(slots=True)
+class TaskContexts:
+    """What is entered around each call of a task of one app, on the thread or in the coroutine that calls it."""
+
+    enter: Callable[[], AbstractContextManager[object]] = nullcontext
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +54,8 @@ class TaskDefinition:
     """Whether a run that its node cut off goes back to the queue as if that attempt had not been."""
     session_options: SessionOptions = NO_OPTIONS
     """How messages for it wait in their sessions."""
+    contexts: TaskContexts = field(default_factory=TaskContexts)
+    """Those of its app."""
     signature: TaskSignature | None = None
     """What it takes and returns; None for what a package executes its kind of work with."""
 
@@ -61,6 +71,7 @@ class Registry:
     on_new_task: Callable[[str], None] | None = None
     """Told the name of a task that was added."""
     check_seconds: float = DEFAULT_TUNING.check_seconds
+    contexts: TaskContexts = field(default_factory=TaskContexts)
 
     def add_task(
         self,
@@ -98,6 +109,7 @@ class Registry:
             context,
             requeue_on_drain,
             session_options,
+            self.contexts,
             TaskSignature(name, function, context),
         )
         self.tasks[name] = definition
@@ -122,6 +134,10 @@ class Registry:
         )
 
     async def stored_calls(self, task: str, calls: Iterable[GivenCall]) -> list[Function]:
+        """The same, as others ask for it whose code is in another process."""
+        return self.encode_calls(task, calls)
+
+    def encode_calls(self, task: str, calls: Iterable[GivenCall]) -> list[Function]:
         """Calls of a task as they are stored; InvalidInput names the argument that does not fit."""
         definition = self.tasks.get(task)
         signature = None if definition is None else definition.signature

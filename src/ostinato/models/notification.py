@@ -100,8 +100,8 @@ _CHANNEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}|telegram:-?\d{1,20}")
 
 
 @dataclass(frozen=True, slots=True)
-class Channel:
-    """A named way to reach people."""
+class ChannelDraft:
+    """A channel to add, or to change: a named way to reach people."""
 
     name: str
     url: str
@@ -113,6 +113,12 @@ class Channel:
     """The text of a timing: what there is to tell is kept until then, and sent as one message."""
     zone: str = "UTC"
     cool_down: Micros = COOL_DOWN
+
+
+@dataclass(frozen=True, slots=True)
+class Channel(ChannelDraft):
+    """A channel, and how it fares."""
+
     created_at: Micros = 0
     retry_at: Micros = 0
     """Nothing is sent before: the last try failed."""
@@ -121,19 +127,6 @@ class Channel:
     error: str | None = None
     """Why the last one did."""
     sent_at: Micros | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ChannelDraft:
-    """A channel to add, or to change."""
-
-    name: str
-    url: str
-    note: str | None = None
-    quiet: str | None = None
-    digest: str | None = None
-    zone: str = "UTC"
-    cool_down: Micros = COOL_DOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,7 +304,7 @@ def parse_kinds(given: str | Iterable[str], field: str = "on") -> frozenset[Noti
     kinds = set()
     for name in names:
         if name not in (*SELECTABLE, NoticeKind.ANSWER):
-            raise InvalidInput(f"nobody can be told of {name!r}", field=field, hint=f"use {', '.join(SELECTABLE)}")
+            raise InvalidInput(f"there is no kind of notice {name!r}", field=field, hint=f"use {', '.join(SELECTABLE)}")
         kinds.add(NoticeKind(name))
     return frozenset(kinds)
 

@@ -7,19 +7,19 @@ is looked up and judged before. It never raises: what went wrong is in its log, 
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ostinato.execution.executors.http.addresses import AllowedHosts
 from ostinato.execution.threads import on_own_thread
-from ostinato.models.channel_url import mask_url
+from ostinato.models.channel_url import mask_url, scheme_of
 from ostinato.models.notification import NoticeKind
+from ostinato.notifications.apprise_addresses import hosts_of, refusal_of
 from ostinato.notifications.base import SendError
 from ostinato.notifications.text import Message
 
 if TYPE_CHECKING:
-    from apprise import AppriseAsset, NotifyBase
+    from apprise import AppriseAsset
 
 __all__ = ["AppriseChannel"]
 
@@ -34,8 +34,6 @@ _TYPES = {
     NoticeKind.RECOVERED: "success",
     NoticeKind.SUCCEEDED: "success",
 }
-_OWN_HOSTS = ("smtp_host", "xmpp_host")
-"""Where mail and chat are handed in; the host of such an address is not connected to."""
 
 
 class AppriseChannel:
@@ -64,15 +62,18 @@ class AppriseChannel:
             return error
 
 
-def _plugin(url: str) -> NotifyBase:
+def _plugin(url: str) -> Any:
     """What apprise makes of a URL."""
     apprise = _apprise()
-    plugin: NotifyBase | None = apprise.Apprise.instantiate(url, asset=_asset())
+    plugin: Any = apprise.Apprise.instantiate(url, asset=_asset())
     if plugin is None:
         raise SendError(
             f"apprise cannot use {mask_url(url)}: check the URL, and that what its service needs is installed"
         )
-    plugin.redirects = False  # whatever the URL says: nobody judged where a redirect leads
+    if (refusal := refusal_of(plugin, scheme_of(url))) is not None:
+        raise SendError(f"a channel cannot have this URL: {refusal}")
+    # Whatever the URL says: nobody judged where a redirect leads, or a server that names another one.
+    plugin.redirects = plugin.discovery = False
     plugin.socket_connect_timeout, plugin.socket_read_timeout = CONNECT_SECONDS, READ_SECONDS
     return plugin
 
@@ -95,9 +96,9 @@ def _asset() -> AppriseAsset:
     )
 
 
-def _judge(plugin: NotifyBase, allowed: AllowedHosts) -> None:
+def _judge(plugin: Any, allowed: AllowedHosts) -> None:
     """Refuse what is not public, and not allowed. Apprise looks the name up again, so every address must do."""
-    for host in _hosts(plugin):
+    for host in hosts_of(plugin):
         try:
             found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
         except (OSError, ValueError):
@@ -107,16 +108,7 @@ def _judge(plugin: NotifyBase, allowed: AllowedHosts) -> None:
                 raise SendError(f"{host} resolves to {refusal}")
 
 
-def _hosts(plugin: NotifyBase) -> Iterable[str]:
-    """What a person named for apprise to connect to; a service of its own has a host that apprise knows."""
-    named = [host for name in _OWN_HOSTS if (host := getattr(plugin, name, None))]
-    if named:
-        return named
-    is_service = "host" not in plugin.template_tokens or getattr(plugin, "mode", None) == "cloud"
-    return [] if is_service or not plugin.host else [plugin.host]
-
-
-def _notify(plugin: NotifyBase, message: Message) -> SendError | None:
+def _notify(plugin: Any, message: Message) -> SendError | None:
     from apprise import Apprise, NotifyFormat
 
     headers = getattr(plugin, "headers", None)

@@ -85,9 +85,10 @@ class TelegramClient:
 
     async def updates(self, offset: int | None, seconds: float) -> list[Update]:
         """What has come since; waits so long for something."""
-        from aiogram.exceptions import ClientDecodeError
 
         async def ask(bot: Bot) -> list[Update]:
+            from aiogram.exceptions import ClientDecodeError
+
             try:
                 return await bot.get_updates(
                     offset=offset,
@@ -104,12 +105,14 @@ class TelegramClient:
         self, chat: int, text: str, buttons: Sequence[Sequence[Button]] = (), *, patience: float = _PATIENCE
     ) -> None:
         """Send a text of at most `LONGEST`, as it is: nothing in it is markup. Waits if Telegram asks for it."""
-        from aiogram.types import LinkPreviewOptions
 
-        keyboard, preview = _keyboard(buttons), LinkPreviewOptions(is_disabled=True)
-        await self._patiently(
-            lambda bot: bot.send_message(chat, text, reply_markup=keyboard, link_preview_options=preview), patience
-        )
+        async def ask(bot: Bot) -> None:
+            from aiogram.types import LinkPreviewOptions  # here: with a bot it is loaded, off the loop
+
+            preview = LinkPreviewOptions(is_disabled=True)
+            await bot.send_message(chat, text, reply_markup=_keyboard(buttons), link_preview_options=preview)
+
+        await self._patiently(ask, patience)
 
     async def answer_button(self, id: str, text: str | None = None) -> None:
         """Say that a button was heard, with a word that is shown for a moment."""

@@ -211,19 +211,19 @@ class NotificationService:
         known = next(iter(await self._store.notifications.list_channels([name])), None)
         if known is None and url is None:
             raise InvalidInput(f"there is no channel {name!r} yet", field="url", hint="give its URL")
-        before = Channel(name, "", zone=self._zone) if known is None else known
+        before = known or ChannelDraft(name, "", zone=self._zone)
         zone = before.zone if tz is None else check_zone(tz)
         now = self._clock.now()
-        draft = ChannelDraft(
-            name,
-            before.url if url is None else check_url(url),
+        draft = replace(
+            before,
+            url=before.url if url is None else check_url(url),
             note=_changed(before.note, note, _checked_note),
             quiet=_changed(before.quiet, quiet, lambda text: parse_quiet(text).text),
             digest=_changed(before.digest, digest, lambda text: _checked_digest(text, zone, now)[0]),
             zone=zone,
             cool_down=before.cool_down if cool_down is None else _checked_cool_down(cool_down),
         )
-        if known is not None and draft == _draft_of(known):
+        if known is not None and draft == known:
             return _status(known, now), False
         is_new = await self._store.notifications.put_channel(draft, now)
         self._known.add(name)
@@ -393,12 +393,6 @@ def _status(channel: Channel, now: Micros) -> ChannelStatus:
         failures=channel.failures,
         error=channel.error,
         retry_at=from_micros(channel.retry_at) if channel.retry_at > now else None,
-    )
-
-
-def _draft_of(channel: Channel) -> ChannelDraft:
-    return ChannelDraft(
-        channel.name, channel.url, channel.note, channel.quiet, channel.digest, channel.zone, channel.cool_down
     )
 
 

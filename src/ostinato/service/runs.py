@@ -51,7 +51,16 @@ from ostinato.service.schedules.drafts import Code, WorkLike, policy_for_enqueue
 from ostinato.service.waiting import Waiting
 from ostinato.stores.base import Store
 
-__all__ = ["EnqueueSpec", "LinesPage", "RunService", "RunsWanted", "check_run_key", "check_succeeded", "fresh"]
+__all__ = [
+    "EnqueueSpec",
+    "LinesPage",
+    "RunService",
+    "RunsWanted",
+    "check_run_key",
+    "check_succeeded",
+    "fresh",
+    "make_runs",
+]
 
 Choice = TypeVar("Choice", bound=StrEnum)
 _FIRST_LOOK, _LONGEST_LOOK = 0.005, 0.1
@@ -124,10 +133,18 @@ class RunService:
     async def enqueue(self, spec: EnqueueSpec, calls: Iterable[GivenCall]) -> Sequence[RunId]:
         """One run for each call, all in one transaction. For a key that is already active, its run is returned."""
         works = await self._code.stored_calls(spec.task, calls)
+        return await self._enqueue(spec, works, await self._policy_of(spec))
+
+    async def draft_calls(self, spec: EnqueueSpec, calls: Iterable[GivenCall]) -> Sequence[NewRun]:
+        """The runs that `enqueue` would queue, for whoever inserts them in a transaction of their own."""
+        works = await self._code.stored_calls(spec.task, calls)
+        return self._new_runs(spec, works, await self._policy_of(spec))
+
+    async def _policy_of(self, spec: EnqueueSpec) -> Policy:
         policy = await self._lanes.settle(policy_for_enqueue(spec.options))
         if policy.notify:
             await self._check_notify(policy, self._code.options_of(spec.task))
-        return await self._enqueue(spec, works, policy)
+        return policy
 
     @audited("run.enqueue", about=lambda _, id: id)
     async def enqueue_work(
@@ -180,18 +197,20 @@ class RunService:
     async def _enqueue(
         self, spec: EnqueueSpec, works: Sequence[Work], policy: Policy, project: str | None = None
     ) -> Sequence[RunId]:
-        if self._draining():
-            raise Draining("this node is shutting down: enqueue on another one, or again when it is back")
-        now = self._clock.now()
-        runs = _new_runs(spec, works, policy, project, now)
-        if spec.key is not None:
-            check_run_key(spec.key)
-        if spec.key is not None and len(runs) > 1:
-            raise InvalidInput(f"one key {spec.key!r} cannot serve {len(runs)} runs", field="key")
+        runs = self._new_runs(spec, works, policy, project)
         if policy.session is None:
             return await self._store.runs.insert_runs(runs)
+        now = self._clock.now()
         sent = await self._store.sessions.send([Message(run, sent_at=now) for run in runs], now)
         return [_queued(one, policy.session) for one in sent]
+
+    def _new_runs(
+        self, spec: EnqueueSpec, works: Sequence[Work], policy: Policy, project: str | None = None
+    ) -> list[NewRun]:
+        if self._draining():
+            raise Draining("this node is shutting down: enqueue on another one, or again when it is back")
+        _check_key(spec, len(works))
+        return _new_runs(spec, works, policy, project, self._clock.now())
 
     async def get(self, id: int) -> Run:
         """The run of this number."""
@@ -344,6 +363,19 @@ class RunService:
                 raise WaitTimeout(f"{counted(active, 'run is', 'runs are')} still queued or running after {timeout}")
             await asyncio.sleep(min(pause, max(0.0, deadline - time.monotonic())))
             pause = min(pause * 2, _LONGEST_LOOK)
+
+
+def make_runs(spec: EnqueueSpec, works: Sequence[Work], now: Micros) -> Sequence[NewRun]:
+    """The runs of these calls, as far as they can be checked without the database."""
+    _check_key(spec, len(works))
+    return _new_runs(spec, works, policy_for_enqueue(spec.options), None, now)
+
+
+def _check_key(spec: EnqueueSpec, runs: int) -> None:
+    if spec.key is not None:
+        check_run_key(spec.key)
+    if spec.key is not None and runs > 1:
+        raise InvalidInput(f"one key {spec.key!r} cannot serve {runs} runs", field="key")
 
 
 def check_succeeded(run: Run) -> Run:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import AbstractContextManager
 from contextvars import Context
 from functools import partial
 from typing import Any
@@ -15,6 +16,11 @@ from ostinato.execution.threads import WorkerThreads
 from ostinato.models.work import Function
 
 __all__ = ["AsyncFunctions", "ThreadFunctions"]
+
+
+def _context(call: Call) -> AbstractContextManager[object]:
+    assert call.definition is not None
+    return call.definition.contexts.enter()
 
 
 def _invoke(call: Call) -> Any:
@@ -49,7 +55,8 @@ class AsyncFunctions:
     async def _call(self, call: Call) -> None:
         current_context.set(call.context)  # the task's own copy of the context: nothing to reset
         try:
-            outcome = returned(await _invoke(call), self._max_result)
+            with _context(call):
+                outcome = returned(await _invoke(call), self._max_result)
             task = asyncio.current_task()
             if task is not None and task.cancelling():
                 call.context.saw_cancel = True  # it took the CancelledError for a word to end
@@ -83,7 +90,8 @@ class ThreadFunctions:
         def job() -> Outcome:
             current_context.set(call.context)
             try:
-                return returned(_invoke(call), self._max_result)
+                with _context(call):
+                    return returned(_invoke(call), self._max_result)
             except BaseException as error:  # SystemExit too: a task must not end the thread
                 return raised(error)
 
