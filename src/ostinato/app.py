@@ -10,12 +10,11 @@ import atexit
 import contextlib
 import sys
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import datetime
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar, Unpack, overload
 
-from ostinato.clock import Clock, SystemClock, from_micros
+from ostinato.clock import Clock, SystemClock
 from ostinato.config import Settings, database_file, load_settings, switched_off, without_password
 from ostinato.durations import Duration, parse_duration
 from ostinato.engine.node import Engine
@@ -30,10 +29,9 @@ from ostinato.listeners import Callback, Listeners, check_event_kind
 from ostinato.logs import get_logger
 from ostinato.models.app_event import AppEventKind, AppEventName
 from ostinato.models.policy import PolicyOptions, check_key
-from ostinato.models.schedule import ScheduleFilter
 from ostinato.models.session import Drop, DropName, Mode, ModeName
 from ostinato.models.session_options import read_session_options
-from ostinato.run_log import MOST_SCHEDULES, is_scheduling_logged, log_schedules
+from ostinato.service.schedules.declarations import Declarations
 from ostinato.service.schedules.drafts import ScheduleSpec
 from ostinato.sync_async import Async, Resources, Sync
 from ostinato.tasks import Task
@@ -98,11 +96,7 @@ class Ostinato(Resources[Sync]):
         self.clock: Clock = clock or SystemClock()
         tuning = self.settings.tuning
         self.registry = Registry(check_seconds=tuning.check_seconds, listeners=Listeners(tuning))
-        self._declared: dict[str, ScheduleSpec] = {}
-        self._logged: set[str] = set()
-        """The declared schedules whose due times the log has told of since the start."""
-        self._compared: set[str] = set()
-        """Those of which it has told what people changed."""
+        self._declarations = Declarations(self.name, self.settings.tz, self.clock)
         self._declaring: asyncio.Task[None] | None = None
         """What was declared after the start is on its way into the database."""
         self._outboxes: dict[str, Outbox] = {}
@@ -195,9 +189,9 @@ class Ostinato(Resources[Sync]):
         task: Task[..., Any] = Task(definition, self.runs, self.aio.runs, self._enqueuer)
         if schedule is not None:
             name = definition.name
-            _check_schedulable(definition)
-            self._declared[name] = ScheduleSpec(
-                name, schedule, task, tz, enabled=enabled, owner="code", origin=self.name, policy={}
+            definition.check_schedulable()
+            self._declarations.add(
+                ScheduleSpec(name, schedule, task, tz, enabled=enabled, owner="code", origin=self.name, policy={})
             )
         # An engine that is started already learns of it.
         self._host.call_soon(self._learn)
@@ -384,8 +378,7 @@ class Ostinato(Resources[Sync]):
         if (why := switched_off(self.settings)) is not None:
             log.info("no engine is started here: %s", why)
             return
-        self._logged.clear()
-        self._compared.clear()
+        self._declarations.begin()
         await self._declare(container)
         engine = container.make_engine()
         try:
@@ -419,37 +412,8 @@ class Ostinato(Resources[Sync]):
             await engine.stop(grace=0)
 
     async def _declare(self, container: Container) -> None:
-        """Make the schedules that the code declares be so, and mark those that it no longer does."""
-        if not self.registry.tasks:
-            return  # no code: a plain engine, which must not speak for an app of the same name
-        since = from_micros(self.clock.now())
-        await container.services.schedules.add_many(self._declared.values())
-        orphans = await container.store.schedules.mark_orphans(self.name, list(self._declared), self.clock.now())
-        if orphans:
-            log.warning("schedules %s are no longer declared by app %r: orphaned", ", ".join(orphans), self.name)
-        await self._log_changes(container, since)
-        if is_scheduling_logged():
-            await self._log_declared(container)
-
-    async def _log_changes(self, container: Container, since: datetime) -> None:
-        """What the code has changed of its schedules with this start, and what people changed of what it says."""
-        new = [name for name in self._declared if name not in self._compared]
-        self._compared.update(new)
-        found = await container.store.schedules.list_schedules(ScheduleFilter(names=tuple(new))) if new else []
-        for schedule in found:
-            for change in schedule.changes:
-                if change.by is not None:
-                    log.warning("schedule %s: %s", schedule.name, change.sentence(self.settings.tz))
-                elif change.at >= since:
-                    log.info("schedule %s: %s", schedule.name, change.sentence(self.settings.tz))
-
-    async def _log_declared(self, container: Container) -> None:
-        """When those are due that the log has not told of yet; of many, the first and how many more."""
-        new = [name for name in self._declared if name not in self._logged]
-        self._logged.update(new)
-        shown = ScheduleFilter(names=tuple(new[:MOST_SCHEDULES]))
-        schedules = await container.store.schedules.list_schedules(shown) if new else []
-        log_schedules(schedules, more=len(new[MOST_SCHEDULES:]))
+        if self.registry.tasks:  # without code it is a plain engine, which must not speak for an app of the same name
+            await self._declarations.declare(container.services.schedules, container.store)
 
     def _close_before_fork(self) -> None:
         """A child could not open a SQLite file that its parent has open; without an engine, nobody needs it to be."""
@@ -494,18 +458,6 @@ class Aio(Resources[Async]):
     async def with_engine(self, use: Callable[[Engine], Awaitable[T]]) -> T:
         """Run `use` with the engine, on its loop; see Ostinato.with_engine."""
         return await self._app._host.arun(lambda container: self._app._with_engine(container, use))
-
-
-def _check_schedulable(definition: TaskDefinition) -> None:
-    """A schedule that the code declares gives no arguments: whatever needs one would fail each time."""
-    required = [] if definition.signature is None else definition.signature.required
-    if required:
-        raise InvalidInput(
-            f"task {definition.name!r} cannot be scheduled here: its schedule gives no arguments, and it needs "
-            + ", ".join(map(repr, required)),
-            field="schedule",
-            hint=f"give defaults, or add a schedule of a call: Function({definition.name!r}, [arguments])",
-        )
 
 
 def _start_bot(container: Container, engine: Engine) -> None:
