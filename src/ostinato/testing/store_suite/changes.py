@@ -48,7 +48,7 @@ def names(changes: Changes) -> list[str]:
 
 async def test_an_empty_ledger_has_nothing_to_show(store: Store) -> None:
     seen = await store.runs.changes_since(mark(changed_at=0, finished_at=0, runs=[RunId(1)]), 10)
-    assert seen == Changes([], [], [], [], [], [], [], 0)
+    assert seen == Changes([], [], [], [], [], [], [], 0, incidents=[])
 
 
 async def test_new_runs_are_those_behind_the_mark_oldest_first(store: Store) -> None:
