@@ -10,6 +10,7 @@ import { Button } from "@/components/Button";
 import { ConfirmDialog } from "@/components/ConfirmDialog";
 import { Icon } from "@/components/Icon";
 import { QueryView } from "@/components/QueryView";
+import { StateBadge } from "@/components/StateBadge";
 import { Ago, Time } from "@/components/Time";
 import { useToast } from "@/components/Toast";
 import { AckDialog } from "@/pages/incidents/AckDialog";
@@ -100,6 +101,22 @@ function Detail({ incident }: { incident: IncidentDetail }) {
           <>
             <dt className="text-muted">Note</dt>
             <dd className="break-words">{incident.note}</dd>
+          </>
+        )}
+        {incident.reruns.length > 0 && (
+          <>
+            <dt className="text-muted">Run again</dt>
+            <dd className="flex flex-wrap gap-x-3 gap-y-1">
+              {incident.reruns.map(({ run, of, state, reason }) => (
+                <span key={run} className="flex items-center gap-1">
+                  run {of} as
+                  <Link to="/runs/$id" params={{ id: String(run) }} className="text-accent hover:underline">
+                    run {run}
+                  </Link>
+                  <StateBadge state={state} reason={reason} />
+                </span>
+              ))}
+            </dd>
           </>
         )}
         {incident.reason !== null && (

@@ -57,6 +57,20 @@ it("an incident says how often it happened, and when it is opened what was told 
   expect(screen.getByRole("link", { name: "run 7" }).getAttribute("href")).toBe("/runs/7");
 });
 
+it("what waits says why and until when, and what was run again says what became of it", async () => {
+  const waits = { reason: "cool_down", text: "cool-down of its incident", until: "2026-03-01T05:00:00Z" } as const;
+  const reruns = [{ run: 9, of: 7, state: "succeeded", reason: null }];
+  const told = [{ ...TOLD, state: "pending", sent_at: null, waits }];
+  const detail = { ...incident(), deliveries: told, runs: [7], reruns, zone: "UTC" };
+  stubServer({ ...answers(incident()), "GET /api/incidents/1": detail });
+  renderPage(IncidentsPage);
+  await userEvent.click(await screen.findByRole("button", { name: /nightly/ }));
+  const list = await screen.findByRole("list", { name: "Told" });
+  expect(list.textContent).toMatch(/pending.*waits: cool-down of its incident, until .*05:00/);
+  expect(screen.getByRole("link", { name: "run 9" }).getAttribute("href")).toBe("/runs/9");
+  expect(screen.getByText("Run again", { selector: "dt" }).nextElementSibling?.textContent).toMatch(/succeeded/i);
+});
+
 it("acknowledging sends the note", async () => {
   const asked = stubServer({ ...answers(incident()), "POST /api/incidents/1/ack": incident() });
   renderPage(IncidentsPage);

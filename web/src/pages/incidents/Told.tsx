@@ -2,7 +2,7 @@
 
 import type { Delivery } from "@/api/types";
 import { Badge, type BadgeTone } from "@/components/Badge";
-import { Ago } from "@/components/Time";
+import { Ago, Time } from "@/components/Time";
 
 const TONES: Record<Delivery["state"], BadgeTone> = {
   pending: "wait",
@@ -24,9 +24,24 @@ export function Told({ deliveries }: { deliveries: readonly Delivery[] }) {
           <span className="text-muted">
             <Ago at={delivery.sent_at ?? delivery.at} />
           </span>
+          {delivery.waits != null && <Waits waits={delivery.waits} />}
           {delivery.error !== null && <span className="min-w-0 break-words text-bad">{delivery.error}</span>}
         </li>
       ))}
     </ul>
+  );
+}
+
+/** Why it is not sent yet, and until when. */
+function Waits({ waits }: { waits: NonNullable<Delivery["waits"]> }) {
+  return (
+    <span className="text-muted">
+      waits: {waits.text}
+      {waits.until !== null && (
+        <>
+          , until <Time at={waits.until} />
+        </>
+      )}
+    </span>
   );
 }
