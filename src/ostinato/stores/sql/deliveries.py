@@ -28,6 +28,7 @@ from ostinato.stores.sql.connection import Connection, Values, given, where
 __all__ = [
     "ALONE",
     "PENDING_CHANNELS",
+    "RECOVERED_UNSENT",
     "add_delivery",
     "claim_deliveries",
     "counts",
@@ -132,6 +133,15 @@ UPDATE deliveries SET state = :state, attempts = attempts + :tried, sent_at = :s
                       tried_at = CASE WHEN :tried = 1 THEN coalesce(tried_at, :at) ELSE tried_at END
 WHERE id = ANY (:ids::bigint[]) AND state = 'sending' AND node = :node RETURNING id
 """
+# What would come behind its recovery, which says how often it failed; one message tells it of all that it closed.
+_DROP_STALE = """
+UPDATE deliveries SET state = 'dropped', error = :why
+WHERE id = ANY (:ids::bigint[]) AND state = 'pending' AND kind <> 'recovered' AND EXISTS (
+    SELECT 1 FROM incidents i JOIN incidents o ON o.subject = i.subject AND o.closed_at = i.closed_at
+    JOIN deliveries r ON r.incident_id = o.id
+    WHERE i.id = deliveries.incident_id AND r.channel = deliveries.channel AND r.kind = 'recovered'
+      AND r.id > deliveries.id AND r.id <> ALL (:ids::bigint[]) AND r.state IN ('pending', 'sending', 'sent'))
+"""
 # Whoever looks at an incident sees what was told of it.
 _TOUCH = """
 UPDATE incidents SET changed_at = :at
@@ -143,6 +153,8 @@ UPDATE channels SET retry_at = coalesce(:retry_at::bigint, retry_at), failures =
 WHERE name = :channel
 """
 _MINUTE: Micros = 60 * SECOND
+RECOVERED_UNSENT = "it had recovered before it could be sent"
+"""Why a failure is not told any more: the message that it recovered tells it."""
 
 
 def new_key() -> str:
@@ -253,6 +265,8 @@ async def settle_delivery(db: Connection, node: NodeId, settled: Settled) -> boo
     }
     if not await db.fetch(_SETTLE, values):
         return False
+    if state is DeliveryState.PENDING:
+        await db.run(_DROP_STALE, {"ids": settled.deliveries, "why": RECOVERED_UNSENT})
     await db.run(_TOUCH, {"ids": settled.deliveries, "at": settled.at})
     told = {"channel": settled.channel, "at": settled.at, "error": settled.error, "retry_at": settled.retry_at}
     if state is DeliveryState.SENT:
