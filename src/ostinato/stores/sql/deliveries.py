@@ -142,11 +142,14 @@ WHERE id = ANY (:ids::bigint[]) AND state = 'pending' AND kind <> 'recovered' AN
     WHERE i.id = deliveries.incident_id AND r.channel = deliveries.channel AND r.kind = 'recovered'
       AND r.id > deliveries.id AND r.id <> ALL (:ids::bigint[]) AND r.state IN ('pending', 'sending', 'sent'))
 """
-# Whoever looks at an incident sees what was told of it.
-_TOUCH = """
-UPDATE incidents SET changed_at = :at
+# In the order in which telling.py goes through them, and before their deliveries.
+_LOCK_INCIDENTS = """
+SELECT id FROM incidents
 WHERE id IN (SELECT incident_id FROM deliveries WHERE id = ANY (:ids::bigint[]) AND incident_id IS NOT NULL)
+ORDER BY subject, cause FOR NO KEY UPDATE
 """
+# Whoever looks at an incident sees what was told of it.
+_TOUCH = "UPDATE incidents SET changed_at = :at WHERE id = ANY (:ids::bigint[])"
 _CHANNEL_SENT = "UPDATE channels SET retry_at = 0, failures = 0, error = NULL, sent_at = :at WHERE name = :channel"
 _CHANNEL_FAILED = """
 UPDATE channels SET retry_at = coalesce(:retry_at::bigint, retry_at), failures = failures + 1, error = :error
@@ -263,11 +266,13 @@ async def settle_delivery(db: Connection, node: NodeId, settled: Settled) -> boo
         "sent_at": settled.at if state is DeliveryState.SENT else None,
         "error": settled.error,
     }
+    incidents = [id for (id,) in await db.fetch(_LOCK_INCIDENTS, values)]
     if not await db.fetch(_SETTLE, values):
         return False
     if state is DeliveryState.PENDING:
         await db.run(_DROP_STALE, {"ids": settled.deliveries, "why": RECOVERED_UNSENT})
-    await db.run(_TOUCH, {"ids": settled.deliveries, "at": settled.at})
+    if incidents:
+        await db.run(_TOUCH, {"ids": incidents, "at": settled.at})
     told = {"channel": settled.channel, "at": settled.at, "error": settled.error, "retry_at": settled.retry_at}
     if state is DeliveryState.SENT:
         await db.run(_CHANNEL_SENT, told)
