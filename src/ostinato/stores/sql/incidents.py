@@ -56,14 +56,15 @@ _BEHIND = {
 }
 _STATES = {IncidentState.OPEN: "i.closed_at IS NULL", IncidentState.CLOSED: "i.closed_at IS NOT NULL"}
 _CHANGED = f"""
-SELECT {_COLUMNS}, i.changed_at FROM incidents i WHERE i.changed_at >= :since ORDER BY i.changed_at, i.id LIMIT :limit
+SELECT {_COLUMNS}, i.changed_at, i.turned_at FROM incidents i
+WHERE i.changed_at >= :since ORDER BY i.changed_at, i.id LIMIT :limit
 """
 _ACK = """
 UPDATE incidents SET acked_at = :now, changed_at = :now, acked_by = :who, note = coalesce(:note::text, note)
 WHERE id = :id AND closed_at IS NULL RETURNING id
 """
 _CLOSE = f"""
-UPDATE incidents SET closed_at = :now, changed_at = :now, closed_reason = :reason
+UPDATE incidents SET closed_at = :now, changed_at = :now, turned_at = :now, closed_reason = :reason
 WHERE subject = :subject AND closed_at IS NULL AND (:every::boolean OR cause = ANY (:causes::text[]))
 RETURNING {CHANGE_COLUMNS}
 """
@@ -124,7 +125,7 @@ async def get_incident(db: Connection, id: IncidentId) -> Incident | None:
 async def changed_incidents(db: Connection, since: Micros, limit: int) -> list[ChangedIncident]:
     """Those of which something changed since then, in that order."""
     rows = await db.fetch(_CHANGED, {"since": since, "limit": limit})
-    return [ChangedIncident(_load(row), from_micros(changed_at)) for *row, changed_at in rows]
+    return [ChangedIncident(_load(row), from_micros(changed), from_micros(turned)) for *row, changed, turned in rows]
 
 
 async def ack_incident(db: Connection, id: IncidentId, who: str, note: str | None, now: Micros) -> bool:

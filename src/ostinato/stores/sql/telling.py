@@ -35,16 +35,17 @@ WHERE subject = :subject AND cause = :cause AND closed_at IS NULL RETURNING {CHA
 """
 _REOPEN = f"""
 UPDATE incidents SET {_MORE},
-                     closed_at = NULL, closed_reason = NULL, reopened = reopened + 1, acked_at = NULL, acked_by = NULL
+                     turned_at = :now, closed_at = NULL, closed_reason = NULL, reopened = reopened + 1, acked_at = NULL,
+                     acked_by = NULL
 WHERE id = (SELECT max(id) FROM incidents WHERE subject = :subject AND cause = :cause AND closed_at > :since)
   AND closed_at IS NOT NULL
 RETURNING {CHANGE_COLUMNS}
 """
 # Whoever comes second to the same one counts on it.
 _OPEN = f"""
-INSERT INTO incidents (subject, cause, kind, opened_at, last_at, changed_at, count, reason, first_run, last_run,
-                       schedule, project)
-VALUES (:subject, :cause, :kind, :at, :at, :now, :count, :reason, :run, :run, :schedule, :project)
+INSERT INTO incidents (subject, cause, kind, opened_at, last_at, changed_at, turned_at, count, reason, first_run,
+                       last_run, schedule, project)
+VALUES (:subject, :cause, :kind, :at, :at, :now, :now, :count, :reason, :run, :run, :schedule, :project)
 ON CONFLICT (subject, cause) WHERE closed_at IS NULL
 DO UPDATE SET count = incidents.count + excluded.count, last_at = excluded.last_at, changed_at = excluded.changed_at,
               reason = excluded.reason, last_run = coalesce(excluded.last_run, incidents.last_run)
@@ -52,7 +53,7 @@ RETURNING {CHANGE_COLUMNS}
 """
 # A schedule that is still off has not recovered, whatever somebody ran of it by hand.
 _CLOSE = f"""
-UPDATE incidents SET closed_at = :at, changed_at = :now, closed_reason = 'it succeeded'
+UPDATE incidents SET closed_at = :at, changed_at = :now, turned_at = :now, closed_reason = 'it succeeded'
 WHERE subject = :subject AND closed_at IS NULL
   AND (cause <> '{SWITCHED_OFF}' OR NOT EXISTS (SELECT 1 FROM schedules WHERE name = :subject AND broken IS NOT NULL))
 RETURNING {CHANGE_COLUMNS}
