@@ -10,12 +10,13 @@ import atexit
 import contextlib
 import sys
 from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar, Unpack, overload
 
-from ostinato.clock import Clock, SystemClock
-from ostinato.config import Settings, database_file, load_settings, without_password
+from ostinato.clock import Clock, SystemClock, from_micros
+from ostinato.config import Settings, database_file, load_settings, switched_off, without_password
 from ostinato.durations import Duration, parse_duration
 from ostinato.engine.node import Engine
 from ostinato.errors import InvalidInput
@@ -84,19 +85,24 @@ class Ostinato(Resources[Sync]):
         slots: int | None = None,
         lanes: dict[str, int] | None = None,
         rates: dict[str, str] | None = None,
+        enabled: bool | None = None,
         settings: Settings | None = None,
         clock: Clock | None = None,
     ) -> None:
-        if settings is not None and any(value is not None for value in (db, tz, slots, lanes, rates)):
-            raise InvalidInput("give either settings or db, tz, slots, lanes and rates, not both", field="settings")
+        if settings is not None and any(value is not None for value in (db, tz, slots, lanes, rates, enabled)):
+            raise InvalidInput(
+                "give either settings or db, tz, slots, lanes, rates and enabled, not both", field="settings"
+            )
         self.name = check_key(name, "name", "give the app a name such as shop")
-        self.settings = settings or load_settings(db=db, tz=tz, slots=slots, lanes=lanes, rates=rates)
+        self.settings = settings or load_settings(db=db, tz=tz, slots=slots, lanes=lanes, rates=rates, enabled=enabled)
         self.clock: Clock = clock or SystemClock()
         tuning = self.settings.tuning
         self.registry = Registry(check_seconds=tuning.check_seconds, listeners=Listeners(tuning))
         self._declared: dict[str, ScheduleSpec] = {}
         self._logged: set[str] = set()
-        """The declared schedules that the log has told of since the start."""
+        """The declared schedules whose due times the log has told of since the start."""
+        self._compared: set[str] = set()
+        """Those of which it has told what people changed."""
         self._declaring: asyncio.Task[None] | None = None
         """What was declared after the start is on its way into the database."""
         self._outboxes: dict[str, Outbox] = {}
@@ -110,6 +116,7 @@ class Ostinato(Resources[Sync]):
             self.clock,
             (self.runs, self.aio.runs),
             (self._transactions, self.aio._transactions),
+            encode=self.registry.encode_calls,
             in_postgres=self.settings.db.startswith(("postgresql:", "postgres:")),
             poke=self._poke_outboxes,
         )
@@ -188,6 +195,7 @@ class Ostinato(Resources[Sync]):
         task: Task[..., Any] = Task(definition, self.runs, self.aio.runs, self._enqueuer)
         if schedule is not None:
             name = definition.name
+            _check_schedulable(definition)
             self._declared[name] = ScheduleSpec(
                 name, schedule, task, tz, enabled=enabled, owner="code", origin=self.name, policy={}
             )
@@ -274,7 +282,10 @@ class Ostinato(Resources[Sync]):
     # Starting and stopping
 
     def start(self) -> Ostinato:
-        """Start the engine in the background; safe to call twice. SIGTERM drains it, unless it has a handler."""
+        """Start the engine in the background; safe to call twice. SIGTERM drains it, unless it has a handler.
+
+        Where the engine is switched off (`enabled`), it only opens the database, and the log says so.
+        """
         self._host.run(self._start, alone=True)
         drain_on_sigterm(self)
         return self
@@ -283,7 +294,7 @@ class Ostinato(Resources[Sync]):
         """Drain and stop the engine and close the database; safe to call twice, or without a start.
 
         Calls work while it drains; calls that come while the database is being closed wait, and open it again. If a
-        Ctrl-C led to this call, another one forces the stop.
+        Ctrl-C led to this call, a line on stderr says which runs it waits for, and another Ctrl-C forces the stop.
         """
         drain = partial(_stop_engine, grace=_seconds(grace))
         atexit.unregister(self._drain_at_exit)
@@ -297,6 +308,11 @@ class Ostinato(Resources[Sync]):
     def force(self) -> None:
         """While a stop drains: stop waiting for running work. Being cut off counts as an attempt."""
         self._host.call_soon(_force)
+
+    def under_way(self) -> Sequence[str]:
+        """The runs that the engine of this process executes just now, in words."""
+        container = self._host.container
+        return [] if container is None or container.engine is None else container.engine.runner.under_way
 
     async def __aenter__(self) -> Ostinato:
         await self._enter(engine=True)
@@ -364,7 +380,11 @@ class Ostinato(Resources[Sync]):
     async def _start(self, container: Container) -> None:
         if container.engine is not None:
             return
+        if (why := switched_off(self.settings)) is not None:
+            log.info("no engine is started here: %s", why)
+            return
         self._logged.clear()
+        self._compared.clear()
         await self._declare(container)
         engine = container.make_engine()
         try:
@@ -401,12 +421,26 @@ class Ostinato(Resources[Sync]):
         """Make the schedules that the code declares be so, and mark those that it no longer does."""
         if not self.registry.tasks:
             return  # no code: a plain engine, which must not speak for an app of the same name
+        since = from_micros(self.clock.now())
         await container.services.schedules.add_many(self._declared.values())
         orphans = await container.store.schedules.mark_orphans(self.name, list(self._declared), self.clock.now())
         if orphans:
             log.warning("schedules %s are no longer declared by app %r: orphaned", ", ".join(orphans), self.name)
+        await self._log_changes(container, since)
         if is_scheduling_logged():
             await self._log_declared(container)
+
+    async def _log_changes(self, container: Container, since: datetime) -> None:
+        """What the code has changed of its schedules with this start, and what people changed of what it says."""
+        new = [name for name in self._declared if name not in self._compared]
+        self._compared.update(new)
+        found = await container.store.schedules.list_schedules(ScheduleFilter(names=tuple(new))) if new else []
+        for schedule in found:
+            for change in schedule.changes:
+                if change.by is not None:
+                    log.warning("schedule %s: %s", schedule.name, change.sentence(self.settings.tz))
+                elif change.at >= since:
+                    log.info("schedule %s: %s", schedule.name, change.sentence(self.settings.tz))
 
     async def _log_declared(self, container: Container) -> None:
         """When those are due that the log has not told of yet; of many, the first and how many more."""
@@ -459,6 +493,18 @@ class Aio(Resources[Async]):
     async def with_engine(self, use: Callable[[Engine], Awaitable[T]]) -> T:
         """Run `use` with the engine, on its loop; see Ostinato.with_engine."""
         return await self._app._host.arun(lambda container: self._app._with_engine(container, use))
+
+
+def _check_schedulable(definition: TaskDefinition) -> None:
+    """A schedule that the code declares gives no arguments: whatever needs one would fail each time."""
+    required = [] if definition.signature is None else definition.signature.required
+    if required:
+        raise InvalidInput(
+            f"task {definition.name!r} cannot be scheduled here: its schedule gives no arguments, and it needs "
+            + ", ".join(map(repr, required)),
+            field="schedule",
+            hint=f"give defaults, or add a schedule of a call: Function({definition.name!r}, [arguments])",
+        )
 
 
 def _start_bot(container: Container, engine: Engine) -> None:

@@ -116,7 +116,7 @@ def _verb(method: Callable[Concatenate[S, P], Coroutine[Any, Any, T]]) -> _Verb[
 def _sending(
     method: Callable[Concatenate[SessionService, P], Coroutine[Any, Any, RunId]],
 ) -> _Verb[SessionService, P, RunId, MessageHandle]:
-    return _Verb(method, lambda sessions, id: MessageHandle(id, sessions._runs, sessions))
+    return _Verb(method, lambda sessions, id: MessageHandle(id, sessions._runs, _sessions=sessions))
 
 
 class Schedules(SyncAsync[ScheduleService, F]):
@@ -129,6 +129,7 @@ class Schedules(SyncAsync[ScheduleService, F]):
     edit = _verb(ScheduleService.edit)
     enable = _verb(ScheduleService.enable)
     disable = _verb(ScheduleService.disable)
+    revert = _verb(ScheduleService.revert)
     trigger = _verb(ScheduleService.trigger)
     backfill = _verb(ScheduleService.backfill)
     ping_key = _verb(ScheduleService.ping_key)
@@ -258,6 +259,10 @@ async def _enqueue(
     return await runs.enqueue_work(work, project=project, key=key, delay=delay, at=at, **policy)
 
 
+def _handle(resources: Resources[Sync], id: RunId) -> RunHandle[Any]:
+    return RunHandle(id, resources.runs)
+
+
 async def _execute(
     container: Container,
     work: WorkLike,
@@ -304,7 +309,7 @@ class Resources(SyncAsync[Container, F]):
         self.notifications = Notifications(form, host, lambda container: container.services.notifications)
         self.incidents = Incidents(form, host, lambda container: container.services.incidents)
 
-    enqueue = _Verb(_enqueue, lambda resources, id: RunHandle(id, resources.runs))
+    enqueue = _Verb(_enqueue, _handle)
     execute = _verb(_execute)
     health = _verb(Container.health)
     wait_idle = _verb(_wait_idle)

@@ -12,7 +12,7 @@ import itertools
 import os
 import signal
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from queue import SimpleQueue
@@ -28,6 +28,7 @@ __all__ = ["FORCING", "Stoppable", "another_interrupt_forces", "drain_on_sigterm
 
 log = get_logger("ostinato")
 
+_MOST_NAMED = 3
 FORCING = "forcing: what is under way is cut off (once more to end at once)"
 
 
@@ -38,6 +39,9 @@ class Stoppable(Protocol):
 
     def stop(self) -> None: ...
     def force(self) -> None: ...
+    def under_way(self) -> Sequence[str]:
+        """What a stop would wait for, in words."""
+        ...
 
 
 class _Drain:
@@ -108,7 +112,8 @@ def leave_sigterm(app: Stoppable) -> None:
 
 @contextmanager
 def interrupts_force(app: Stoppable, *, at_exit: bool) -> Iterator[None]:
-    """Around a drain that the process waits for, after Ctrl-C or at its end: another Ctrl-C forces and does not raise.
+    """Around a drain that the process waits for, after Ctrl-C or at its end: a line says what for, and another Ctrl-C
+    forces and does not raise.
 
     At the exit it forces the others too, whose turn comes later.
     """
@@ -127,6 +132,8 @@ def interrupts_force(app: Stoppable, *, at_exit: bool) -> Iterator[None]:
         say_last(FORCING)
 
     signal_reader().listen((signal.SIGINT,), arrived)
+    if names := app.under_way():
+        say_last(_waiting(names))
     try:
         yield
     finally:
@@ -152,6 +159,12 @@ def another_interrupt_forces(app: Stoppable) -> Iterator[None]:
     finally:
         if signal.getsignal(signal.SIGINT) is arrived:
             signal.signal(signal.SIGINT, server)
+
+
+def _waiting(names: Sequence[str]) -> str:
+    more = len(names) - _MOST_NAMED
+    listed = ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    return f"waiting for {listed} to end (Ctrl-C cuts off what is under way)"
 
 
 def is_ours() -> bool:

@@ -14,6 +14,7 @@ from ostinato.durations import Duration, parse_duration
 from ostinato.errors import NotFound
 from ostinato.models.ids import RunId
 from ostinato.models.run import Run
+from ostinato.models.work_values import GivenCall
 from ostinato.service.runs import EnqueueSpec
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ if TYPE_CHECKING:
 __all__ = ["AioPendingRun", "AioTransactionCalls", "PendingRun", "Target", "TransactionCalls"]
 
 P = ParamSpec("P")
-Arguments = Callable[[Iterable[Any]], Iterable[tuple[tuple[Any, ...], Mapping[str, Any]]]]
+Arguments = Callable[[Iterable[Any]], Iterable[GivenCall]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ transaction as it was.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from ostinato.clock import Clock, Micros
@@ -15,14 +15,15 @@ from ostinato.errors import InvalidInput
 from ostinato.integrations.transactions import table
 from ostinato.integrations.transactions.connections import Caller, Connection, recognise
 from ostinato.models.ids import RunId
-from ostinato.service.runs import EnqueueSpec, make_calls
+from ostinato.models.run import NewRun
+from ostinato.models.work import Work
+from ostinato.models.work_values import GivenCall
+from ostinato.service.runs import EnqueueSpec, make_runs
 from ostinato.service.transactions import Prepared
 from ostinato.sync_async import Async, Runs, Sync, Transactions
 from ostinato.transactions import AioPendingRun, PendingRun, Target
 
 __all__ = ["TransactionEnqueuer"]
-
-Calls = Sequence[tuple[Sequence[Any], Mapping[str, Any]]]
 
 
 class _Written(NamedTuple):
@@ -40,12 +41,15 @@ class TransactionEnqueuer:
         clock: Clock,
         runs: tuple[Runs[Sync], Runs[Async]],
         transactions: tuple[Transactions[Sync], Transactions[Async]],
+        encode: Callable[[str, Iterable[GivenCall]], Sequence[Work]],
         in_postgres: bool,
         poke: Callable[..., None],
     ) -> None:
         self._clock = clock
         self._runs, self._aio_runs = runs
         self._transactions, self._aio_transactions = transactions
+        self._encode = encode
+        """Calls of a task as they are stored."""
         self._in_postgres = in_postgres
         """Whether the ledger is."""
         self._poke = poke
@@ -68,7 +72,7 @@ class TransactionEnqueuer:
         if self._may_be_ledger(caller):
             prepared = self._transactions.prepare(spec, given)
         else:
-            prepared = Prepared(make_calls(spec, given, self._clock.now()), None)
+            prepared = Prepared(self._made(spec, given), None)
         written = caller.run(lambda db: self._write(caller, db, prepared)) if given else []
         return [PendingRun(id, row, self._runs, self._transactions) for id, row in written]
 
@@ -83,9 +87,12 @@ class TransactionEnqueuer:
         if self._may_be_ledger(caller):
             prepared = await self._aio_transactions.prepare(spec, given)
         else:
-            prepared = Prepared(make_calls(spec, given, self._clock.now()), None)
+            prepared = Prepared(self._made(spec, given), None)
         written = await caller.arun(lambda db: self._write(caller, db, prepared)) if given else []
         return [AioPendingRun(id, row, self._aio_runs, self._aio_transactions) for id, row in written]
+
+    def _made(self, spec: EnqueueSpec, calls: Iterable[GivenCall]) -> Sequence[NewRun]:
+        return make_runs(spec, self._encode(spec.task, calls), self._clock.now())
 
     def _may_be_ledger(self, caller: Caller) -> bool:
         return self._in_postgres and caller.dialect == "postgresql"
@@ -105,7 +112,7 @@ class TransactionEnqueuer:
             self._last = first + count - 1
             return first
 
-    def _enqueue_on_commit(self, target: Target, spec: EnqueueSpec, calls: Calls) -> Sequence[PendingRun]:
+    def _enqueue_on_commit(self, target: Target, spec: EnqueueSpec, calls: Sequence[GivenCall]) -> Sequence[PendingRun]:
         """After the commit of Django, which knows when that is; at once, if there is no transaction."""
         from django.db import transaction  # type: ignore[import-untyped]
 
@@ -116,7 +123,7 @@ class TransactionEnqueuer:
                 field="connection",
                 hint="leave it out, or give django.db.connections['name']",
             )
-        make_calls(spec, calls, self._clock.now())  # what is wrong is told now, not after the commit
+        self._made(spec, calls)  # what is wrong is told now, not after the commit
         pending = [PendingRun(None, None, self._runs, self._transactions) for _ in calls]
 
         def enqueue() -> None:
