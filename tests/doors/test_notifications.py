@@ -25,6 +25,19 @@ def test_a_channel_is_added_once_and_its_url_is_never_shown(app: Ostinato) -> No
     assert app.notifications.list() == [added] == [app.notifications.get("phone")]
 
 
+def test_a_channel_that_is_added_again_says_what_waits_for_it(app: Ostinato) -> None:
+    app.notifications.add("phone", URL, digest="daily 08:00")
+    app.notifications.add_rule("phone")
+
+    @app.task(retry=0)
+    def job() -> None:
+        raise ValueError("boom")
+
+    job.enqueue()
+    drain(app)
+    assert app.notifications.add("phone").waiting == app.notifications.get("phone").waiting == 1
+
+
 def test_what_is_not_given_of_a_channel_stays_and_none_takes_it_away(app: Ostinato) -> None:
     app.notifications.add("phone", URL, note="Ann's", quiet="22:00-07:00", tz="Europe/Berlin")
     changed = app.notifications.add("phone", quiet="none", cool_down=timedelta(minutes=5))

@@ -16,6 +16,7 @@ import pytest
 from apprise import AppriseAsset, NotifyBase, URLBase
 
 from ostinato.execution.executors.http.addresses import AllowedHosts
+from ostinato.models.channel_url import _OF_HOSTS, mask_url
 from ostinato.notifications.apprise_addresses import FETCHED, LOCAL, hosts_of, refusal_of
 from ostinato.notifications.apprise_channel import AppriseChannel, _plugin
 from ostinato.notifications.base import SendError
@@ -228,6 +229,28 @@ def test_what_needs_libraries_that_are_not_here_is_judged_too() -> None:
 
 async def test_a_server_of_matrix_does_not_lead_to_another_one() -> None:
     assert not _plugin("matrixs://ada:secret@example.org/%23room?discovery=yes").discovery
+
+
+async def test_a_token_of_matrix_is_no_host() -> None:
+    token = "a1" * 32
+    for url in (f"matrix://{token}", f"matrixs://ada@{token}"):
+        assert hosts_of(_plugin(url)) == []
+        assert token not in mask_url(url)
+    assert hosts_of(_plugin("matrixs://ada:secret@example.org/%23room")) == ["example.org"]
+
+
+def test_no_other_scheme_that_names_a_host_may_have_a_token_there() -> None:
+    tokens = {
+        scheme
+        for plugin in plugins().values()
+        for scheme in (*_listed(plugin.protocol), *_listed(plugin.secure_protocol))
+        if scheme in _OF_HOSTS and any("{host}" not in template for template in plugin.templates)
+    }
+    assert tokens == {"matrix", "matrixs"}
+
+
+def _listed(given: str | Iterable[str] | None) -> Iterable[str]:
+    return (given,) if isinstance(given, str) else given or ()
 
 
 async def test_a_plugin_that_apprise_does_not_ship_is_refused(channel: AppriseChannel) -> None:

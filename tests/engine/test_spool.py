@@ -23,6 +23,7 @@ from ostinato.models.output import OutputPart
 from ostinato.models.project import Conversation
 from ostinato.models.run import Finish
 from ostinato.models.states import Cause
+from ostinato.testing import FakeClock
 from ostinato.tuning import Tuning
 from tests.engine.conftest import PATIENCE, Gate, MakeApp, engine_of, eventually, on_shared
 
@@ -278,7 +279,7 @@ def test_where_it_is(tmp_path: Path, state_home: Path) -> None:
 
 
 def test_a_spooled_finish_is_read_back_as_it_was(tmp_path: Path) -> None:
-    spool = Spool(None, tmp_path / "jobs.db.spool-", Announcer())  # type: ignore[arg-type]  # nothing is written
+    spool = Spool(None, tmp_path / "jobs.db.spool-", Announcer(), FakeClock())  # type: ignore[arg-type]  # nothing is written
     finish = Finish(
         RunId(7),
         2,

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import cast
 
+from ostinato.clock import Micros
 from ostinato.config import Settings
 from ostinato.engine.admission import Admission
 from ostinato.engine.budgets import BudgetKeeper
@@ -37,7 +38,9 @@ class SlowStore:
         self.claims.put_nowait(answer)
         return await answer
 
-    async def finish_runs(self, finishes: Sequence[Finish], claim: Claim | None = None) -> Finished:
+    async def finish_runs(
+        self, finishes: Sequence[Finish], claim: Claim | None = None, now: Micros | None = None
+    ) -> Finished:
         assert claim is None, "the dispatcher's own claim is under way"
         self.finishes += finishes
         return Finished()
@@ -52,7 +55,7 @@ class Bench:
         runs = cast(RunStore, self.store)
         clock = FakeClock()
         store = cast(Store, self.store)
-        self.recorder = Recorder(runs, Throttle(), BudgetKeeper(store, clock))
+        self.recorder = Recorder(runs, Throttle(), BudgetKeeper(store, clock), clock)
         runner = Runner(Registry(), clock, self.recorder.add, cast(ProjectStore, None), Settings())
         quarantine = Quarantine(cast(QuarantineStore, None), clock)
         admission = Admission(cast(SessionStore, None), Throttle(), runner, clock)

@@ -24,12 +24,15 @@ from ostinato.testing.store_suite.builders import (
 from tests.stores.places import raw
 
 
-async def opened(store: Store, subject: str = "report", cause: str = "raised", at: Micros = NOW) -> None:
+async def opened(
+    store: Store, subject: str = "report", cause: str = "raised", at: Micros = NOW, *, is_task: bool = False
+) -> None:
     """An incident as something recorded would open it."""
+    schedule = "NULL" if is_task else f"'{subject}'"
     await raw(
         store,
         "INSERT INTO incidents (subject, cause, kind, opened_at, last_at, count, schedule) "
-        f"VALUES ('{subject}', '{cause}', 'failed', {at}, {at}, 1, '{subject}')",
+        f"VALUES ('{subject}', '{cause}', 'failed', {at}, {at}, 1, {schedule})",
     )
 
 
@@ -105,7 +108,7 @@ async def test_an_incident_stands_for_runs_of_its_cause_but_not_for_what_was_run
     again = await claim_one(store)
     await store.runs.finish_runs([finish(again, RunState.FAILED, cause=Cause.RAISED, reason="no good")])
     await raw(store, "DELETE FROM incidents")
-    await opened(store, again.task or "", "raised", NOW - HOUR)
+    await opened(store, again.task or "", "raised", NOW - HOUR, is_task=True)
     await raw(store, f"UPDATE incidents SET last_at = {NOW + HOUR}, first_run = {made[0]}")
     (incident,) = await incidents(store)
     assert await store.notifications.incident_runs(incident.id, 10) == [made[2], made[0]]

@@ -12,9 +12,11 @@ import pytest
 
 from ostinato.errors import InvalidInput, StoreError, StoreUnavailable
 from ostinato.models.ids import NodeId
+from ostinato.models.notification import RULE_KINDS
 from ostinato.models.run import Ending, RunFilter
 from ostinato.models.schedule import Pause
 from ostinato.models.states import Cause, RunState
+from ostinato.stores.base import Settled
 from ostinato.stores.postgres import claims
 from ostinato.stores.postgres.connection import Server
 from ostinato.stores.postgres.query import Connection, booleans, numbers, texts
@@ -24,6 +26,7 @@ from ostinato.testing.store_suite.builders import (
     HOUR,
     MINUTE,
     NOW,
+    beat,
     change,
     claim,
     claim_one,
@@ -34,6 +37,7 @@ from ostinato.testing.store_suite.builders import (
     put_many,
     retry,
 )
+from ostinato.testing.store_suite.telling import add_channels, end
 from tests.conftest import tuned
 from tests.stores.places import raw
 
@@ -247,6 +251,28 @@ async def test_schedules_are_locked_in_the_order_of_their_ids_when_they_are_put(
         admin.execute(f"{lock} NOWAIT", (second,))
     assert await asyncio.wait_for(putting, 10) == [second, first]
     assert await raw(store, "SELECT DISTINCT note FROM schedules") == [("new",)]
+
+
+async def test_incidents_are_locked_in_the_order_of_their_subjects_when_a_message_is_settled(
+    store: PostgresStore, admin: psycopg.Connection[Any]
+) -> None:
+    """As failures and recoveries lock them, and before the deliveries: either would meet these in a deadlock."""
+    await add_channels(store, rule=RULE_KINDS)
+    await store.nodes.renew(beat("n"))
+    for name in ("d", "a", "c", "b"):
+        await end(store, name=name)
+    (parcel,) = await store.notifications.claim_deliveries(NodeId("n"), NOW, [], 10)
+    ids = [one.id for one in parcel.deliveries]
+    lock = "SELECT id FROM ostinato.incidents WHERE subject = %s FOR NO KEY UPDATE"
+    with admin.transaction():
+        admin.execute(lock, ("a",))
+        sent = Settled("phone", parcel.key, ids, NOW)
+        settling = asyncio.ensure_future(store.notifications.settle_delivery(NodeId("n"), sent))
+        await asyncio.wait_for(_blocked_by(admin), 10)
+        for name in ("b", "c", "d"):
+            admin.execute(f"{lock} NOWAIT", (name,))
+        admin.execute("SELECT id FROM ostinato.deliveries WHERE id = ANY (%s) FOR NO KEY UPDATE NOWAIT", (ids,))
+    assert await asyncio.wait_for(settling, 10)
 
 
 async def test_held_schedules_are_found_by_their_index(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,15 +16,16 @@ import pytest
 
 from ostinato.clock import SECOND, Micros
 from ostinato.models.access import Actor
-from ostinato.models.ids import RunId, ScheduleId
+from ostinato.models.ids import IncidentId, RunId, ScheduleId
+from ostinato.models.incident import IncidentFilter, IncidentState
 from ostinato.models.live import Position
-from ostinato.models.notification import ChannelDraft
+from ostinato.models.notification import ChannelDraft, DeliveryFilter, DeliveryState
 from ostinato.models.run import RunFilter
 from ostinato.models.schedule import ScheduleFilter, ScheduleSort, ScheduleState
 from ostinato.models.states import RunState, Trigger
 from ostinato.stores.sql.changes import changes_since
-from ostinato.stores.sql.deliveries import counts, next_deliveries, ready_channels
-from ostinato.stores.sql.incidents import interests
+from ostinato.stores.sql.deliveries import counts, list_deliveries, next_deliveries, ready_channels
+from ostinato.stores.sql.incidents import incident_runs, interests, list_incidents
 from ostinato.stores.sql.overview import count_runs, late_runs, list_runs, runs_between, tally_ended
 from ostinato.stores.sql.schedule_pages import list_rows, recent_runs, scheduled_tasks
 from ostinato.stores.sqlite.query import Connection, drive, fetch
@@ -244,6 +245,56 @@ async def test_however_many_are_pending_the_next_message_is_found_at_once(store:
     await add_deliveries(store, 10_000, "pending")
     await add_deliveries(store, 10_000, "pending", "chat")
     assert dearer(before, steps_of(store, of_claims())) == {}
+
+
+def of_lists() -> dict[str, Reading]:
+    """What people see of incidents and deliveries."""
+    incidents = {"all incidents": IncidentFilter(limit=5)} | {
+        f"{state} incidents": IncidentFilter(state=state, limit=5) for state in IncidentState
+    }
+    deliveries = {
+        "deliveries": DeliveryFilter(limit=5),
+        "of a channel": DeliveryFilter(channel="chat", limit=5),
+        "given up": DeliveryFilter(state=DeliveryState.FAILED, limit=5),
+    }
+    return {
+        **{name: drive(partial(list_incidents, wanted=wanted)) for name, wanted in incidents.items()},
+        **{name: drive(partial(list_deliveries, wanted=wanted)) for name, wanted in deliveries.items()},
+    }
+
+
+async def add_incidents(store: SqliteStore, number: int, closed: str, prefix: str) -> None:
+    await raw(
+        store,
+        f"WITH RECURSIVE g (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM g WHERE i < {number}) "
+        "INSERT INTO incidents (subject, cause, kind, opened_at, last_at, closed_at, count) "
+        f"SELECT '{prefix}' || i, 'raised', 'failed', {LONG_AGO}, {LONG_AGO}, {closed}, 1 FROM g",
+    )
+
+
+async def test_a_long_history_makes_no_list_of_incidents_or_deliveries_dearer(store: SqliteStore) -> None:
+    for closed in ("NULL", str(LONG_AGO)):
+        await add_incidents(store, 20, closed, f"{closed}-")
+    await add_deliveries(store, 20, "failed", "chat")
+    before = steps_of(store, of_lists())
+    await add_incidents(store, 5_000, str(LONG_AGO), "closed-")
+    await add_incidents(store, 3_000, "NULL", "open-")
+    await add_deliveries(store, 5_000, "sent")
+    assert dearer(before, steps_of(store, of_lists())) == {}
+
+
+async def test_what_else_ended_makes_the_runs_of_an_incident_no_dearer(store: SqliteStore) -> None:
+    (id,) = await put_many(store, [draft("report")])
+    await end_runs(store, 5, NOW, id)
+    await raw(
+        store,
+        "INSERT INTO incidents (subject, cause, kind, opened_at, last_at, count, schedule) "
+        f"VALUES ('report', 'raised', 'failed', {LONG_AGO}, {NOW}, 1, 'report')",
+    )
+    runs = {"runs": drive(lambda db: incident_runs(db, IncidentId(1), 5))}
+    before = steps_of(store, runs)
+    await end_runs(store, 2_000, NOW)
+    assert dearer(before, steps_of(store, runs)) == {}
 
 
 async def test_the_count_of_steps_sees_a_scan(store: SqliteStore) -> None:

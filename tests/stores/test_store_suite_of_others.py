@@ -42,8 +42,8 @@ GIVES_ANOTHER_CAUSE = """
         return await self.part.cancel_runs(ids, dataclasses.replace(ending, cause=Cause.REMOVED), now)
 """
 HIDES_A_LOSS = """
-    async def finish_runs(self, finishes, claim=None):
-        done = await self.part.finish_runs(finishes, claim)
+    async def finish_runs(self, finishes, claim=None, now=None):
+        done = await self.part.finish_runs(finishes, claim, now)
         return dataclasses.replace(done, lost=())
 """
 RULES = (

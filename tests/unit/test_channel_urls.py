@@ -20,6 +20,12 @@ from ostinato.models.channel_url import check_url, is_reference, mask_url, schem
         ("pbul://o.gn5kj6nfhv736I7jC3cj3QLRiyhgl98b", "pbul://***"),
         ("tgram://123456:ABC-DEF/42", "tgram://***"),
         ("SLACK://T1JJ3T3L2", "slack://***"),
+        ("matrixs://ada:hunter2@example.org/room", "matrixs://***@example.org/***"),
+        ("matrixs://syt_token@example.org/room", "matrixs://***@example.org/***"),
+        ("matrix://4f2a9c77", "matrix://***"),
+        ("matrixs://ada@4f2a9c77", "matrixs://***"),
+        ("Matrix://4f2a9c77/room?mode=t2bot", "matrix://***"),
+        ("matrixs://ada:x@4f2a9c77/room?image=no&mode=T2Bot", "matrixs://***"),
         ("telegram://-10042", "telegram://-10042"),
         ("env:PHONE_URL", "env:PHONE_URL"),
         ("file:~/.phone", "file:~/.phone"),
@@ -43,6 +49,9 @@ def test_what_others_say_of_a_url_has_no_part_of_it() -> None:
 
 def test_the_token_that_stands_in_the_place_of_a_host_is_hidden() -> None:
     assert "T1JJ3T3L2" in secrets_in("slack://T1JJ3T3L2/A1BRTD4JD")
+    for url in ("matrix://4f2a9c77", "matrixs://ada@4f2a9c77", "matrix://ada:x@4f2a9c77/room?mode=t2bot"):
+        assert "4f2a9c77" in secrets_in(url)
+    assert "example.org" not in secrets_in("matrixs://ada:hunter2@example.org/room")
 
 
 def test_a_reference_is_told_from_a_url() -> None:

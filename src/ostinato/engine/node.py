@@ -66,7 +66,7 @@ class Engine:
         self.notifier = notifier = self._new_notifier()
         announcer.on_told = notifier.told
         self.recorder = Recorder(
-            store.runs, registry.throttle, self.budgets, self.statistics, announcer, lambda: notifier.interests
+            store.runs, registry.throttle, self.budgets, clock, self.statistics, announcer, lambda: notifier.interests
         )
         self.runner = Runner(registry, clock, self.recorder.add, store.projects, settings)
         tuning = settings.tuning
@@ -81,7 +81,7 @@ class Engine:
             store, clock, lease, lambda: self.id, self._look, self.quarantine, self.statistics, announcer
         )
         self.direct = self._new_direct()
-        self.spool = Spool(store.runs, spool_prefix(settings), announcer)
+        self.spool = Spool(store.runs, spool_prefix(settings), announcer, clock)
         self.pruner = Pruner(store.upkeep, clock, self.quarantine)
         self.freshness = FreshnessKeeper(store, clock, self.quarantine, announcer)
         self.replanner = Replanner(store.schedules, clock, self._look)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from ostinato.announcer import Announcer
-from ostinato.clock import Signal
+from ostinato.clock import Clock, Signal
 from ostinato.engine.budgets import BudgetKeeper
 from ostinato.engine.dispatcher import Dispatcher
 from ostinato.engine.statistics import Statistics
@@ -40,6 +40,7 @@ class Recorder:
         runs: RunStore,
         throttle: Throttle,
         budgets: BudgetKeeper,
+        clock: Clock,
         statistics: Statistics | None = None,
         announcer: Announcer | None = None,
         interests: Callable[[], Interests] = lambda: NO_INTERESTS,
@@ -48,6 +49,7 @@ class Recorder:
         self._interests = interests
         self._throttle = throttle
         self._budgets = budgets
+        self._clock = clock
         self._statistics = statistics or Statistics()
         self._announcer = announcer or Announcer()
         self._buffer: list[Finish] = []
@@ -141,7 +143,7 @@ class Recorder:
             _mark(batch, self._interests())
             request = self._dispatcher.request() if claim else None
             try:
-                finished = await self._runs.finish_runs(batch, request)
+                finished = await self._runs.finish_runs(batch, request, self._clock.now())
             except BaseException as error:
                 if request is not None:
                     self._dispatcher.release()
@@ -177,13 +179,13 @@ class Recorder:
         for finish in batch:
             written = finish
             try:
-                finished = await self._runs.finish_runs([finish])
+                finished = await self._runs.finish_runs([finish], None, self._clock.now())
             except StoreUnavailable:
                 raise
             except Exception as error:
                 log.exception("the outcome of run %s could not be stored", finish.id)
                 written = unstorable(finish, one_line(error))
-                finished = await self._runs.finish_runs([written])
+                finished = await self._runs.finish_runs([written], None, self._clock.now())
             self._buffer.remove(finish)
             ended = finished.as_written([written])
             self._announcer.ended(ended, finished)

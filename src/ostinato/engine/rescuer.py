@@ -114,7 +114,7 @@ class Rescuer:
         return stale.runs
 
     async def _finish(self, crashed: Sequence[Finish]) -> int:
-        finished = await self._runs.finish_runs(crashed)
+        finished = await self._runs.finish_runs(crashed, None, self._clock.now())
         crashed = finished.as_written(crashed)
         self._statistics.ended(crashed, finished.lost)
         self._announcer.ended(crashed, finished)

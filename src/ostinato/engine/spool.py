@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 
 from ostinato.announcer import Announcer
+from ostinato.clock import Clock
 from ostinato.config import Settings, database_file, without_password
 from ostinato.errors import StoreUnavailable
 from ostinato.logs import get_logger, one_line
@@ -65,7 +66,8 @@ def spool_prefix(settings: Settings) -> Path | None:
 class Spool:
     """Keeps the finishes of a node beside a database that is away."""
 
-    def __init__(self, runs: RunStore, prefix: Path | None, announcer: Announcer) -> None:
+    def __init__(self, runs: RunStore, prefix: Path | None, announcer: Announcer, clock: Clock) -> None:
+        self._clock = clock
         self._announcer = announcer
         self._runs = runs
         self._prefix = prefix
@@ -141,7 +143,7 @@ class Spool:
     async def _put(self, batch: Sequence[Finish]) -> Sequence[RunId]:
         for finish in batch:
             finish.tells = True  # nobody knows here yet who wants to be told of what
-        finished = await self._runs.finish_runs(batch)
+        finished = await self._runs.finish_runs(batch, None, self._clock.now())
         self._announcer.ended(finished.as_written(batch), finished)
         return finished.lost
 

@@ -24,6 +24,8 @@ _HOSTED = (
 )
 _OF_HOSTS = frozenset(f"{name}{end}" for name in _HOSTED for end in ("", "s"))
 """The schemes that name a host right behind them. Behind others stands a token, as in slack://TOKEN/…"""
+_TOKEN_ALONE = frozenset({"matrix", "matrixs"})
+"""Schemes of these behind which a token stands, too, where neither a password nor a room is named."""
 _HOST_FIELDS = ("smtp=", "xmpp=")
 """Where mail and chat are handed in."""
 _SHORTEST = 6
@@ -75,8 +77,8 @@ def mask_url(url: str) -> str:
     scheme = found["scheme"].lower()
     if scheme == "telegram":
         return url
-    host = found["host"] if scheme in _OF_HOSTS else ""
-    if not host:
+    host = found["host"]
+    if not (host and _names_host(found)):
         return f"{scheme}://{HIDDEN}"
     user = f"{HIDDEN}@" if found["user"] else ""
     return f"{scheme}://{user}{host}" + (f"/{HIDDEN}" if found["rest"].strip("/") else "")
@@ -91,8 +93,18 @@ def secrets_in(url: str) -> list[str]:
         return []
     user, _, password = (found["user"] or "").partition(":")
     parts = [user, *(part for part in re.split(r"[/?&#]", found["rest"]) if not part.startswith(_HOST_FIELDS))]
-    if found["scheme"].lower() not in _OF_HOSTS:
+    if not _names_host(found):
         parts.append(found["host"])
     parts += [part.partition("=")[2] for part in parts]
     kept = [url, *(part for part in parts if len(part) >= _SHORTEST), password]
     return [secret for written in kept if written for secret in {written, unquote(written)}]
+
+
+def _names_host(found: re.Match[str]) -> bool:
+    """Whether what stands in the place of a host is one."""
+    scheme = found["scheme"].lower()
+    if scheme not in _TOKEN_ALONE:
+        return scheme in _OF_HOSTS
+    path, _, query = found["rest"].partition("?")
+    with_token = re.search(r"(?:^|&)mode=t2bot(?:&|$)", query, re.IGNORECASE)
+    return bool(found["user"] and (":" in found["user"] or path.strip("/"))) and not with_token

@@ -122,6 +122,8 @@ class ChangedIncident:
 
     incident: Incident
     changed_at: datetime
+    turned_at: datetime
+    """When it was last opened or closed. Both are when that was written: what ended long ago may be written now."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,9 @@ FETCHED: Mapping[str, tuple[str, ...]] = {
 }
 """Parameters by which apprise reads a file, or fetches something from an address."""
 
+_OWN = ("cloud", "t2bot")
+"""Modes in which a service has one host of its own, and what stands in the place of a host is a topic or a token."""
+
 
 def refusal_of(plugin: Any, scheme: str) -> str | None:
     """Why nothing is sent there, whatever is allowed; None if nothing speaks against it."""
@@ -64,5 +67,5 @@ def hosts_of(plugin: Any) -> Iterable[str]:
             return [*named, *(target.partition("@")[2] for target in plugin.targets if "@" in target)]
         case "NotifyZulip":
             return [urlsplit(f"https://{plugin.organization}.{plugin.hostname}").hostname or ""]
-    is_service = "host" not in plugin.template_tokens or getattr(plugin, "mode", None) == "cloud"
+    is_service = "host" not in plugin.template_tokens or getattr(plugin, "mode", None) in _OWN
     return [] if is_service or not plugin.host else [plugin.host]

@@ -224,7 +224,7 @@ class NotificationService:
             cool_down=before.cool_down if cool_down is None else _checked_cool_down(cool_down),
         )
         if known is not None and draft == known:
-            return _status(known, now), False
+            return await self.get(name), False
         is_new = await self._store.notifications.put_channel(draft, now)
         self._known.add(name)
         return await self.get(name), is_new

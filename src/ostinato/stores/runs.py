@@ -209,9 +209,12 @@ class RunStore(Protocol):
 
     async def claim_runs(self, claim: Claim) -> Claimed: ...
 
-    async def finish_runs(self, finishes: Sequence[Finish], claim: Claim | None = None) -> Finished:
+    async def finish_runs(
+        self, finishes: Sequence[Finish], claim: Claim | None = None, now: Micros | None = None
+    ) -> Finished:
         """Write each finish whose token holds, with what follows from it (attempts, breaker, turn of the session,
-        next due time after a finish, conversation, budget), and claim more work in the same transaction."""
+        next due time after a finish, conversation, budget), and claim more work in the same transaction. `now` is when
+        they are written, where that may be later than they ended: incidents changed then."""
         ...
 
     async def forget_given_up(self, ended: Sequence[tuple[RunId, int]]) -> None:

@@ -166,14 +166,11 @@ class PublishedSoFar:
 
 
 def _incident(changed: ChangedIncident, before: ChangedIncident | None, since: datetime) -> LiveEvent:
-    """Of one that was not published lately, its own times say what happened."""
+    """Whether it was opened or closed since it was published; of one that was not lately, since then."""
     incident, kind = changed.incident, LiveKind.INCIDENT_CHANGED
-    if incident.state is IncidentState.CLOSED:
-        was_open = incident.closed_at is not None and incident.closed_at >= since
-        if was_open if before is None else before.incident.state is IncidentState.OPEN:
-            kind = LiveKind.INCIDENT_CLOSED
-    elif incident.opened_at >= since if before is None else incident.reopened > before.incident.reopened:
-        kind = LiveKind.INCIDENT_OPENED
+    if changed.turned_at >= since if before is None else changed.turned_at != before.turned_at:
+        is_open = incident.state is IncidentState.OPEN
+        kind = LiveKind.INCIDENT_OPENED if is_open else LiveKind.INCIDENT_CLOSED
     return LiveEvent(kind, changed.changed_at, None, incident.schedule, None, asdict(incident))
 
 

@@ -48,11 +48,13 @@ class PostgresRuns(Runs[Connection]):
     async def claim_runs(self, claim: Claim) -> Claimed:
         return (await self._write_and_claim(None, claim))[1]
 
-    async def finish_runs(self, finishes: Sequence[Finish], claim: Claim | None = None) -> Finished:
+    async def finish_runs(
+        self, finishes: Sequence[Finish], claim: Claim | None = None, now: Micros | None = None
+    ) -> Finished:
         async def finish(connection: Connection) -> Answer[Written]:
             if are_plain(finishes):
                 return await send_ends(connection, finishes)
-            written = await finish_all(connection, self._parts, finishes)
+            written = await finish_all(connection, self._parts, finishes, now)
 
             async def answer() -> Written:
                 return written

@@ -28,6 +28,7 @@ from ostinato.stores.sql.connection import Connection, Values, given, where
 __all__ = [
     "ALONE",
     "PENDING_CHANNELS",
+    "RECOVERED_UNSENT",
     "add_delivery",
     "claim_deliveries",
     "counts",
@@ -132,17 +133,31 @@ UPDATE deliveries SET state = :state, attempts = attempts + :tried, sent_at = :s
                       tried_at = CASE WHEN :tried = 1 THEN coalesce(tried_at, :at) ELSE tried_at END
 WHERE id = ANY (:ids::bigint[]) AND state = 'sending' AND node = :node RETURNING id
 """
-# Whoever looks at an incident sees what was told of it.
-_TOUCH = """
-UPDATE incidents SET changed_at = :at
-WHERE id IN (SELECT incident_id FROM deliveries WHERE id = ANY (:ids::bigint[]) AND incident_id IS NOT NULL)
+# What would come behind its recovery, which says how often it failed; one message tells it of all that it closed.
+_DROP_STALE = """
+UPDATE deliveries SET state = 'dropped', error = :why
+WHERE id = ANY (:ids::bigint[]) AND state = 'pending' AND kind <> 'recovered' AND EXISTS (
+    SELECT 1 FROM incidents i JOIN incidents o ON o.subject = i.subject AND o.closed_at = i.closed_at
+    JOIN deliveries r ON r.incident_id = o.id
+    WHERE i.id = deliveries.incident_id AND r.channel = deliveries.channel AND r.kind = 'recovered'
+      AND r.id > deliveries.id AND r.id <> ALL (:ids::bigint[]) AND r.state IN ('pending', 'sending', 'sent'))
 """
+# In the order in which telling.py goes through them, and before their deliveries.
+_LOCK_INCIDENTS = """
+SELECT id FROM incidents
+WHERE id IN (SELECT incident_id FROM deliveries WHERE id = ANY (:ids::bigint[]) AND incident_id IS NOT NULL)
+ORDER BY subject, cause FOR NO KEY UPDATE
+"""
+# Whoever looks at an incident sees what was told of it.
+_TOUCH = "UPDATE incidents SET changed_at = :at WHERE id = ANY (:ids::bigint[])"
 _CHANNEL_SENT = "UPDATE channels SET retry_at = 0, failures = 0, error = NULL, sent_at = :at WHERE name = :channel"
 _CHANNEL_FAILED = """
 UPDATE channels SET retry_at = coalesce(:retry_at::bigint, retry_at), failures = failures + 1, error = :error
 WHERE name = :channel
 """
 _MINUTE: Micros = 60 * SECOND
+RECOVERED_UNSENT = "it had recovered before it could be sent"
+"""Why a failure is not told any more: the message that it recovered tells it."""
 
 
 def new_key() -> str:
@@ -251,9 +266,13 @@ async def settle_delivery(db: Connection, node: NodeId, settled: Settled) -> boo
         "sent_at": settled.at if state is DeliveryState.SENT else None,
         "error": settled.error,
     }
+    incidents = [id for (id,) in await db.fetch(_LOCK_INCIDENTS, values)]
     if not await db.fetch(_SETTLE, values):
         return False
-    await db.run(_TOUCH, {"ids": settled.deliveries, "at": settled.at})
+    if state is DeliveryState.PENDING:
+        await db.run(_DROP_STALE, {"ids": settled.deliveries, "why": RECOVERED_UNSENT})
+    if incidents:
+        await db.run(_TOUCH, {"ids": incidents, "at": settled.at})
     told = {"channel": settled.channel, "at": settled.at, "error": settled.error, "retry_at": settled.retry_at}
     if state is DeliveryState.SENT:
         await db.run(_CHANNEL_SENT, told)

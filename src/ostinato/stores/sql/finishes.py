@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, TypeVar
 
+from ostinato.clock import Micros
 from ostinato.models.ids import RunId, ScheduleId
 from ostinato.models.run import Finish, broken_notice, cancelled, concerns_people, notice_of
 from ostinato.models.session import used
@@ -113,8 +114,8 @@ INSERT INTO audit (at, who, door, verb, object, detail) VALUES (:at, {REMOVED_AF
 """
 
 
-async def finish_all(db: C, parts: Parts[C], finishes: Sequence[Finish]) -> Written:
-    """Write the finishes whose token holds."""
+async def finish_all(db: C, parts: Parts[C], finishes: Sequence[Finish], now: Micros | None = None) -> Written:
+    """Write the finishes whose token holds; `now`, if that is later than they ended."""
     await parts.lock_schedules(db, finishes)
     given, finishes = finishes, await _obey_cancels(db, finishes)
     instead = [new for old, new in zip(given, finishes, strict=True) if new is not old] if given is not finishes else []
@@ -133,10 +134,10 @@ async def finish_all(db: C, parts: Parts[C], finishes: Sequence[Finish]) -> Writ
         ended = [finish for finish in ended if finish.id in done]
     await _leave(db, parts, finishes)
     broken = await _follow(db, parts, ended)
-    return Written(lost, broken, instead, await _tell(db, ended, broken))
+    return Written(lost, broken, instead, await _tell(db, ended, broken, now or 0))
 
 
-async def _tell(db: Connection, ended: Sequence[Finish], broken: Sequence[ScheduleId]) -> Told:
+async def _tell(db: Connection, ended: Sequence[Finish], broken: Sequence[ScheduleId], now: Micros) -> Told:
     """Whatever people may have to know of these ends, and of the schedules that they switched off."""
     concerning = [finish for finish in ended if concerns_people(finish)]
     if not concerning:
@@ -144,7 +145,7 @@ async def _tell(db: Connection, ended: Sequence[Finish], broken: Sequence[Schedu
     notices = [notice_of(finish) for finish in concerning]
     tripped = {finish.schedule_id: finish for finish in ended if finish.breaks and finish.schedule_id in broken}
     notices += [broken_notice(finish) for finish in tripped.values()]
-    return await tell(db, notices, max(finish.finished_at for finish in concerning))
+    return await tell(db, notices, max(now, *(finish.finished_at for finish in concerning)))
 
 
 async def _obey_cancels(db: Connection, finishes: Sequence[Finish]) -> Sequence[Finish]:

@@ -50,20 +50,17 @@ _CONDITIONS = {
     "subject": "i.subject = :subject",
     "project": "i.project = :project",
 }
-_BEHIND = {
-    True: "(i.closed_at IS NOT NULL OR i.id < :before_id)",
-    False: "i.closed_at IS NOT NULL AND i.id < :before_id",
-}
 _STATES = {IncidentState.OPEN: "i.closed_at IS NULL", IncidentState.CLOSED: "i.closed_at IS NOT NULL"}
 _CHANGED = f"""
-SELECT {_COLUMNS}, i.changed_at FROM incidents i WHERE i.changed_at >= :since ORDER BY i.changed_at, i.id LIMIT :limit
+SELECT {_COLUMNS}, i.changed_at, i.turned_at FROM incidents i
+WHERE i.changed_at >= :since ORDER BY i.changed_at, i.id LIMIT :limit
 """
 _ACK = """
 UPDATE incidents SET acked_at = :now, changed_at = :now, acked_by = :who, note = coalesce(:note::text, note)
 WHERE id = :id AND closed_at IS NULL RETURNING id
 """
 _CLOSE = f"""
-UPDATE incidents SET closed_at = :now, changed_at = :now, closed_reason = :reason
+UPDATE incidents SET closed_at = :now, changed_at = :now, turned_at = :now, closed_reason = :reason
 WHERE subject = :subject AND closed_at IS NULL AND (:every::boolean OR cause = ANY (:causes::text[]))
 RETURNING {CHANGE_COLUMNS}
 """
@@ -71,17 +68,27 @@ _DROP_REPEATS = f"""
 UPDATE deliveries SET state = 'dropped', error = :why
 WHERE incident_id = ANY (:ids::bigint[]) AND state = 'pending' AND data LIKE '%"{AGAIN}":true%'
 """
-# What ended in its time: its subject is a schedule, or a task. A run that succeeded has its errors as its cause.
-_RUNS = """
-SELECT r.id, r.trigger = 'manual' FROM incidents i
-JOIN runs r ON r.finished_at >= i.opened_at AND r.finished_at <= i.last_at
-LEFT JOIN schedules s ON s.id = r.schedule_id
-WHERE i.id = :id AND coalesce(s.name, r.task, r.kind) = i.subject
+# What ended in its time: its subject is a schedule, whose runs an index has, or a task. A run that succeeded has its
+# errors as its cause.
+_IN_ITS_TIME = """
+r.finished_at >= i.opened_at AND r.finished_at <= i.last_at
   AND (r.cause = i.cause OR i.cause IN ('broken', 'late')) AND (r.state IN ('failed', 'expired') OR r.cause = 'errors')
-ORDER BY r.trigger = 'manual', r.id DESC LIMIT :limit
+"""
+_RUNS = f"""
+SELECT id, is_manual FROM (
+    SELECT r.id, r.trigger = 'manual' AS is_manual FROM incidents i
+    JOIN schedules s ON s.name = i.subject JOIN runs r ON r.schedule_id = s.id
+    WHERE i.id = :id AND {_IN_ITS_TIME}
+    UNION ALL
+    SELECT r.id, r.trigger = 'manual' FROM incidents i
+    JOIN runs r ON coalesce(r.task, r.kind) = i.subject
+    WHERE i.id = :id AND i.schedule IS NULL AND {_IN_ITS_TIME}
+      AND NOT EXISTS (SELECT 1 FROM schedules s WHERE s.id = r.schedule_id)) found
+ORDER BY is_manual, id DESC LIMIT :limit
 """
 _REPEATED = "SELECT retry_of, id, state, reason FROM runs WHERE retry_of = ANY (:ids::bigint[]) ORDER BY id DESC"
-# Behind what is being sent just now, the rest of a channel waits; what a node that is gone was sending does not.
+# Behind what is being sent just now, the rest of a channel waits; what a node that is gone was sending does not. How
+# often a message was tried is asked for its index alone.
 _INTERESTS = f"""
 {PENDING_CHANNELS}
 SELECT min(at) FROM (
@@ -92,7 +99,7 @@ SELECT min(at) FROM (
         WHERE o.channel NOT IN (SELECT channel FROM deliveries WHERE state = 'sending')) others
     UNION ALL
     SELECT min(d.ready_at + 0) FROM owed o JOIN deliveries d ON d.channel = o.channel
-    WHERE d.state = 'pending' AND d.{ALONE} AND d.kind = 'test'
+    WHERE d.state = 'pending' AND d.{ALONE} AND d.kind = 'test' AND d.attempts >= 0
       AND o.channel NOT IN (SELECT channel FROM deliveries WHERE state = 'sending')
     UNION ALL
     SELECT min(d.ready_at) FROM deliveries d
@@ -103,15 +110,25 @@ SELECT min(at) FROM (
 
 async def list_incidents(db: Connection, wanted: IncidentFilter) -> list[Incident]:
     """Those that are open first, then the newest."""
+    found: list[Incident] = []
+    for state in IncidentState:
+        is_behind = wanted.before_id is not None and wanted.before_open is (state is IncidentState.OPEN)
+        is_over = wanted.before_id is not None and state is IncidentState.OPEN and not wanted.before_open
+        if wanted.state in (None, state) and not is_over and len(found) < wanted.limit:
+            found += await _list_of(db, wanted, state, wanted.before_id if is_behind else None, len(found))
+    return found
+
+
+async def _list_of(
+    db: Connection, wanted: IncidentFilter, state: IncidentState, before: int | None, known: int
+) -> list[Incident]:
+    """The newest of a state, read in the order of an index: behind this id, as many as are still wanted."""
     clauses, values = given(wanted, _CONDITIONS)
-    if wanted.state is not None:
-        clauses.append(_STATES[wanted.state])
-    if wanted.before_id is not None:
-        clauses.append(_BEHIND[wanted.before_open])
-        values["before_id"] = wanted.before_id
-    query = f"""
-        SELECT {_COLUMNS} FROM incidents i {where(clauses)}
-        ORDER BY (i.closed_at IS NULL) DESC, i.id DESC LIMIT {int(wanted.limit)}"""
+    clauses.append(_STATES[state])
+    if before is not None:
+        clauses.append("i.id < :before_id")
+        values["before_id"] = before
+    query = f"SELECT {_COLUMNS} FROM incidents i {where(clauses)} ORDER BY i.id DESC LIMIT {int(wanted.limit) - known}"
     return [_load(row) for row in await db.fetch(query, values)]
 
 
@@ -124,7 +141,7 @@ async def get_incident(db: Connection, id: IncidentId) -> Incident | None:
 async def changed_incidents(db: Connection, since: Micros, limit: int) -> list[ChangedIncident]:
     """Those of which something changed since then, in that order."""
     rows = await db.fetch(_CHANGED, {"since": since, "limit": limit})
-    return [ChangedIncident(_load(row), from_micros(changed_at)) for *row, changed_at in rows]
+    return [ChangedIncident(_load(row), from_micros(changed), from_micros(turned)) for *row, changed, turned in rows]
 
 
 async def ack_incident(db: Connection, id: IncidentId, who: str, note: str | None, now: Micros) -> bool:

@@ -119,7 +119,7 @@ UPDATE incidents SET closed_at = last_at, closed_reason = :reason
 WHERE closed_at IS NULL AND subject = (SELECT name FROM schedules WHERE id = :id) RETURNING id
 """
 _ENABLED_AGAIN = f"""
-UPDATE incidents SET closed_at = :now, changed_at = :now, closed_reason = 'the schedule was enabled'
+UPDATE incidents SET closed_at = :now, changed_at = :now, turned_at = :now, closed_reason = 'the schedule was enabled'
 WHERE closed_at IS NULL AND cause = '{SWITCHED_OFF}' AND subject = (SELECT name FROM schedules WHERE id = :id)
 """
 _UNDECLARED = "s.owner = 'code' AND s.origin = :origin AND NOT s.orphaned AND s.name <> ALL (:declared::text[])"

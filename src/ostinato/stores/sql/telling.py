@@ -21,7 +21,7 @@ from ostinato.models.incident import FAILINGS, REOPENS_WITHIN, SWITCHED_OFF, Inc
 from ostinato.models.notification import COOL_DOWN, NoticeKind, parse_subscription
 from ostinato.stores.runs import NOTHING_TOLD, Told
 from ostinato.stores.sql.connection import Connection, Values
-from ostinato.stores.sql.deliveries import new_key
+from ostinato.stores.sql.deliveries import RECOVERED_UNSENT, new_key
 from ostinato.stores.sql.incidents import CHANGE_COLUMNS, load_change
 
 __all__ = ["tell"]
@@ -35,16 +35,17 @@ WHERE subject = :subject AND cause = :cause AND closed_at IS NULL RETURNING {CHA
 """
 _REOPEN = f"""
 UPDATE incidents SET {_MORE},
-                     closed_at = NULL, closed_reason = NULL, reopened = reopened + 1, acked_at = NULL, acked_by = NULL
+                     turned_at = :now, closed_at = NULL, closed_reason = NULL, reopened = reopened + 1, acked_at = NULL,
+                     acked_by = NULL
 WHERE id = (SELECT max(id) FROM incidents WHERE subject = :subject AND cause = :cause AND closed_at > :since)
   AND closed_at IS NOT NULL
 RETURNING {CHANGE_COLUMNS}
 """
 # Whoever comes second to the same one counts on it.
 _OPEN = f"""
-INSERT INTO incidents (subject, cause, kind, opened_at, last_at, changed_at, count, reason, first_run, last_run,
-                       schedule, project)
-VALUES (:subject, :cause, :kind, :at, :at, :now, :count, :reason, :run, :run, :schedule, :project)
+INSERT INTO incidents (subject, cause, kind, opened_at, last_at, changed_at, turned_at, count, reason, first_run,
+                       last_run, schedule, project)
+VALUES (:subject, :cause, :kind, :at, :at, :now, :now, :count, :reason, :run, :run, :schedule, :project)
 ON CONFLICT (subject, cause) WHERE closed_at IS NULL
 DO UPDATE SET count = incidents.count + excluded.count, last_at = excluded.last_at, changed_at = excluded.changed_at,
               reason = excluded.reason, last_run = coalesce(excluded.last_run, incidents.last_run)
@@ -52,15 +53,17 @@ RETURNING {CHANGE_COLUMNS}
 """
 # A schedule that is still off has not recovered, whatever somebody ran of it by hand.
 _CLOSE = f"""
-UPDATE incidents SET closed_at = :at, changed_at = :now, closed_reason = 'it succeeded'
+UPDATE incidents SET closed_at = :at, changed_at = :now, turned_at = :now, closed_reason = 'it succeeded'
 WHERE subject = :subject AND closed_at IS NULL
   AND (cause <> '{SWITCHED_OFF}' OR NOT EXISTS (SELECT 1 FROM schedules WHERE name = :subject AND broken IS NOT NULL))
 RETURNING {CHANGE_COLUMNS}
 """
+# Whom no message reached was not told.
 _TOLD = """
-SELECT channel, kind, state, data, id FROM deliveries WHERE incident_id = :id AND state <> 'dropped' ORDER BY id
+SELECT channel, kind, state, data, id, attempts, ready_at FROM deliveries
+WHERE incident_id = :id AND state NOT IN ('dropped', 'failed') ORDER BY id
 """
-# What is still to be sent tells its channel now, or later. Whom no message reached was not told.
+# What is still to be sent tells its channel now, or later.
 _LAST_TOLD = """
 SELECT d.channel, max(CASE WHEN d.state = 'sent' THEN d.sent_at WHEN d.ready_at > :now THEN d.ready_at ELSE :now END)
 FROM incidents i JOIN deliveries d ON d.incident_id = i.id
@@ -180,29 +183,43 @@ class _Telling:
         for row in await self._db.fetch(_CLOSE, {"subject": subject, "at": notice.at, "now": self._now}):
             change = load_change(row, False, notice.at)
             self.changes.append(change)
-            waiting: list[int] = []
-            told: dict[str, str] = {}
-            for channel, kind, state, data, id in await self._db.fetch(_TOLD, {"id": change.id}):
-                if state == "pending" and AGAIN in msgspec.json.decode(data):
-                    waiting.append(id)
-                    told.pop(channel, None)
-                else:
-                    told[channel] = kind
-            for about, owed in self._told_of(change.id):
-                if owed.again:
-                    del self._owed[about]
-                    told.pop(owed.channel, None)
-                else:
-                    told[owed.channel] = owed.kind
-            if waiting:
-                await self._db.run(_DROP, {"ids": waiting, "error": _RECOVERED_BEFORE})
             recovered = replace(
                 notice, kind=NoticeKind.RECOVERED, cause=change.cause, count=change.count, reason=change.reason
             )
             wanting = await self._wanting(recovered)
-            for channel, kind in told.items():
-                if channel in wanting and kind != NoticeKind.RECOVERED:
-                    self._add(_Owed(channel, NoticeKind.RECOVERED, recovered, change.id, self._now, again=False))
+            for channel, ready_at in (await self._told(change.id, wanting)).items():
+                if channel in wanting:
+                    self._add(_Owed(channel, NoticeKind.RECOVERED, recovered, change.id, ready_at, again=False))
+
+    async def _told(self, id: IncidentId, wanting: Sequence[str]) -> dict[str, Micros]:
+        """Who was told last that it fails, or wanted to be, and from when on they may be told that it is over. What has
+        become stale is dropped."""
+        again: list[int] = []
+        tried: list[int] = []
+        told: dict[str, Micros] = {}
+        for channel, kind, state, data, delivery, attempts, ready_at in await self._db.fetch(_TOLD, {"id": id}):
+            if state == "pending" and AGAIN in msgspec.json.decode(data):
+                again.append(delivery)
+                told.pop(channel, None)
+            elif kind == NoticeKind.RECOVERED:
+                told.pop(channel, None)
+            else:
+                # What was not tried yet goes before its recovery; what was would come behind it.
+                is_before = state == "pending" and not attempts
+                told[channel] = max(self._now, ready_at) if is_before else self._now
+                if state == "pending" and attempts and channel in wanting:
+                    tried.append(delivery)
+        for about, owed in self._told_of(id):
+            if owed.again:
+                del self._owed[about]
+            if owed.again or owed.kind is NoticeKind.RECOVERED:
+                told.pop(owed.channel, None)
+            else:
+                told[owed.channel] = owed.ready_at
+        for ids, why in ((again, _RECOVERED_BEFORE), (tried, RECOVERED_UNSENT)):
+            if ids:
+                await self._db.run(_DROP, {"ids": ids, "error": why})
+        return told
 
     async def _to_each_run(self, notice: Notice) -> None:
         """Those who want to hear of every success, of every run, or wait for the answer of this one."""
@@ -288,9 +305,10 @@ def _joined(before: Notice, notice: Notice) -> Notice:
     return replace(notice, count=before.count + notice.count)
 
 
-def _rank(owed: _Owed) -> tuple[int, bool]:
-    """What goes before; of two alike, the one about an incident."""
-    return _FIRST.index(owed.kind) if owed.kind in _FIRST else len(_FIRST), owed.incident is None
+def _rank(owed: _Owed) -> tuple[bool, int, bool]:
+    """What goes before: never one that waits, and may be dropped; of two alike, the one about an incident."""
+    place = _FIRST.index(owed.kind) if owed.kind in _FIRST else len(_FIRST)
+    return owed.again, place, owed.incident is None
 
 
 def _data(owed: _Owed) -> str:

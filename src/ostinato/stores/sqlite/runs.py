@@ -34,9 +34,11 @@ class SqliteRuns(Runs[Connection]):
     async def claim_runs(self, claim: Claim) -> Claimed:
         return await self._database.write(lambda db: claim_now(db, claim))
 
-    async def finish_runs(self, finishes: Sequence[Finish], claim: Claim | None = None) -> Finished:
+    async def finish_runs(
+        self, finishes: Sequence[Finish], claim: Claim | None = None, now: Micros | None = None
+    ) -> Finished:
         async def finish(db: Connection) -> Finished:
-            lost, broken, instead, told = await finish_all(db, self._parts, finishes)
+            lost, broken, instead, told = await finish_all(db, self._parts, finishes, now)
             claimed = await claim_now(db, claim) if claim is not None else Claimed()
             return Finished(lost, broken, claimed, instead, told)
 

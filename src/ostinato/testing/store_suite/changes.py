@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from ostinato.clock import SECOND, Micros, to_micros
+from ostinato.clock import SECOND, Micros, from_micros, to_micros
 from ostinato.models.access import Actor
 from ostinato.models.ids import NodeId, RunId, ScheduleId
 from ostinato.models.incident import Incident, IncidentFilter
@@ -193,6 +193,19 @@ async def test_incidents_are_shown_in_the_order_of_their_change_whatever_changed
     assert await changed(NOW + 5) == [("b", 5), ("c", 6)]
     (last,) = (await store.runs.changes_since(mark(changed_at=NOW + 6), 10)).incidents
     assert (await store.notifications.get_incident(last.incident.id)) == last.incident
+
+
+async def test_an_incident_changes_when_an_end_is_written_and_not_when_it_was(store: Store) -> None:
+    for state, cause in ((RunState.FAILED, Cause.RAISED), (RunState.SUCCEEDED, None), (RunState.FAILED, Cause.RAISED)):
+        await store.runs.insert_runs([new_run(ready_at=NOW)])
+        ended = finish(await claim_one(store), state, name="a", finished_at=NOW, cause=cause, tells=True)
+        assert (await store.runs.finish_runs([ended], None, NOW + HOUR)).lost == []
+        (changed,) = (await store.runs.changes_since(mark(changed_at=NOW + HOUR), 10)).incidents
+        assert (changed.changed_at, changed.turned_at) == (from_micros(NOW + HOUR),) * 2
+        assert changed.incident.opened_at == from_micros(NOW)
+    await store.notifications.close_incidents("a", NOW + 2 * HOUR, "enough")
+    (changed,) = (await store.runs.changes_since(mark(changed_at=NOW + 2 * HOUR), 10)).incidents
+    assert changed.turned_at == from_micros(NOW + 2 * HOUR)
 
 
 async def test_what_became_of_a_message_changes_its_incident(store: Store) -> None:

@@ -77,6 +77,16 @@ async def owed(store: Store, state: DeliveryState | None = DeliveryState.PENDING
     return (await store.notifications.list_deliveries(DeliveryFilter(state=state)))[::-1]
 
 
+async def try_once(store: Store, at: Micros, error: str | None = None) -> list[tuple[str, str]]:
+    """What a channel gets next is sent, or with an `error` to be tried again at once; subject and kind of each."""
+    node = NodeId("n")
+    await store.nodes.renew(beat(node))
+    (parcel,) = await store.notifications.claim_deliveries(node, at, [], 10)
+    ids, retry_at = [one.id for one in parcel.deliveries], None if error is None else at
+    await store.notifications.settle_delivery(node, Settled(parcel.name, parcel.key, ids, at, error, retry_at))
+    return [(one.subject, one.kind) for one in parcel.deliveries]
+
+
 async def send(store: Store, at: Micros, error: str | None = None) -> None:
     """All that is ready is sent; with an `error`, it is given up."""
     node = NodeId("n")
@@ -238,6 +248,84 @@ async def test_whom_no_message_reached_is_told_at_once_of_what_comes_back(store:
     await store.notifications.close_incidents("report", NOW, "seen to")
     await end(store, at=NOW + SECOND)
     assert [one.ready_at for one in await owed(store)] == [from_micros(NOW + SECOND)]
+
+
+async def test_a_failure_that_could_not_be_sent_is_told_by_its_recovery(store: Store) -> None:
+    """What was tried less goes first: the last that a person heard would be that it fails."""
+    await add_channels(store, rule=RULE_KINDS)
+    await end(store)
+    await end(store, at=NOW + SECOND)
+    await try_once(store, NOW + SECOND, error="no such host")
+    await end(store, RunState.SUCCEEDED, at=NOW + 2 * SECOND)
+    (recovered,) = await owed(store)
+    assert (recovered.kind, recovered.data["count"]) == (NoticeKind.RECOVERED, 2)
+    (dropped,) = await owed(store, DeliveryState.DROPPED)
+    assert (dropped.kind, dropped.error) == (NoticeKind.FAILED, "it had recovered before it could be sent")
+
+
+async def test_a_failure_whose_try_ends_after_its_recovery_is_told_by_that(store: Store) -> None:
+    await add_channels(store, rule=RULE_KINDS)
+    await end(store)
+    await end(store, cause=Cause.TIMED_OUT)
+    await store.nodes.renew(beat("n"))
+    (parcel,) = await store.notifications.claim_deliveries(NodeId("n"), NOW, [], 10)
+    await end(store, RunState.SUCCEEDED, at=NOW + SECOND)
+    assert [one.kind for one in await owed(store, DeliveryState.SENDING)] == ["failed"], "it may have arrived"
+    ids = [one.id for one in parcel.deliveries]
+    lost = Settled("phone", parcel.key, ids, NOW + SECOND, "no answer", NOW + SECOND)
+    assert await store.notifications.settle_delivery(NodeId("n"), lost)
+    assert [one.id for one in await owed(store, DeliveryState.DROPPED)] == ids
+    assert [one.kind for one in await owed(store)] == ["failed", "recovered"]
+    await try_once(store, NOW + SECOND, error="no answer")  # that of the other cause
+    assert [one.kind for one in await owed(store)] == ["recovered"]
+
+
+async def test_what_was_tried_as_one_message_keeps_its_failures(store: Store) -> None:
+    await add_channels(store, rule=RULE_KINDS)
+    for name in ("a", "b"):
+        await end(store, name=name)
+        await end(store, RunState.SUCCEEDED, name=name, at=NOW + SECOND)
+    said = [("a", "failed"), ("a", "recovered"), ("b", "failed"), ("b", "recovered")]
+    assert await try_once(store, NOW + SECOND, error="no such host") == said
+    assert await try_once(store, NOW + SECOND) == said
+
+
+async def test_a_failure_that_could_not_be_sent_stays_owed_to_whoever_does_not_hear_of_recoveries(store: Store) -> None:
+    await add_channels(store, rule=frozenset({NoticeKind.FAILED}))
+    await end(store)
+    await try_once(store, NOW, error="no such host")
+    await end(store, RunState.SUCCEEDED, at=NOW + SECOND)
+    assert [one.kind for one in await owed(store)] == ["failed"]
+
+
+async def test_a_recovery_waits_for_the_failure_that_it_is_about(store: Store) -> None:
+    """A failure that waits for the end of quiet hours, though these were taken away meanwhile."""
+    await add_channels(store, rule=RULE_KINDS)
+    await end(store)
+    await store.nodes.renew(beat("n"))
+    (parcel,) = await store.notifications.claim_deliveries(NodeId("n"), NOW, [], 10)
+    assert await store.notifications.postpone_deliveries(NodeId("n"), parcel, NOW + HOUR)
+    await end(store, RunState.SUCCEEDED, at=NOW + SECOND)
+    assert [(one.kind, one.ready_at) for one in await owed(store)] == [
+        ("failed", from_micros(NOW + HOUR)),
+        ("recovered", from_micros(NOW + HOUR)),
+    ]
+
+
+async def test_whom_no_message_reached_is_not_told_that_it_is_over(store: Store) -> None:
+    await add_channels(store, rule=RULE_KINDS)
+    await end(store)
+    await send(store, NOW, error="no such host")
+    await end(store, RunState.SUCCEEDED, at=NOW + SECOND)
+    assert await owed(store) == []
+
+
+async def test_whoever_wants_every_run_is_told_of_one_that_fails_again_within_its_cool_down(store: Store) -> None:
+    await add_channels(store, rule=frozenset({NoticeKind.RUN, NoticeKind.FAILED}))
+    for step, state in enumerate([RunState.FAILED, RunState.SUCCEEDED] * 2):
+        await end(store, state, at=NOW + 10 * step * SECOND)
+    assert [one.kind for one in await owed(store)] == ["failed", "succeeded"] * 2
+    assert await owed(store, DeliveryState.DROPPED) == []
 
 
 async def test_nobody_is_told_again_of_what_somebody_sees_to(store: Store) -> None:

@@ -6,26 +6,32 @@ import { keys } from "@/api/keys";
 import { pagesOf } from "@/api/queries/pages";
 import type { Incident } from "@/api/types";
 
+/** The live stream tells of changes at once; this finds what it could not tell. */
+const LOOK_EVERY = 60_000;
+
 /** How many are open. */
 export function useOpenIncidents() {
   return useQuery({
     queryKey: [...keys.incidents, "open"],
     queryFn: ({ signal }) => dataOf(api.GET("/api/incidents", { params: { query: { state: "open", limit: 1 } }, signal })),
+    refetchInterval: LOOK_EVERY,
   });
 }
 
 export function useIncidents(state: "open" | "closed" | undefined) {
-  return useInfiniteQuery(
-    pagesOf<Incident>([...keys.incidents, "list", state ?? "all"], (cursor, signal) =>
+  return useInfiniteQuery({
+    ...pagesOf<Incident>([...keys.incidents, "list", state ?? "all"], (cursor, signal) =>
       api.GET("/api/incidents", { params: { query: { state, cursor } }, signal }),
     ),
-  );
+    refetchInterval: LOOK_EVERY,
+  });
 }
 
 export function useIncident(id: number) {
   return useQuery({
     queryKey: keys.incident(id),
     queryFn: ({ signal }) => dataOf(api.GET("/api/incidents/{id}", { params: { path: { id } }, signal })),
+    refetchInterval: LOOK_EVERY,
   });
 }
 

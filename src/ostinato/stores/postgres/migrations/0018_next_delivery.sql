@@ -5,3 +5,7 @@ ALTER TABLE deliveries ADD COLUMN tried_at bigint;
 CREATE INDEX deliveries_next ON deliveries (channel, attempts, id) WHERE state = 'pending';
 CREATE INDEX deliveries_alone ON deliveries (channel, attempts, id)
     WHERE state = 'pending' AND kind IN ('answer', 'digest', 'test');
+
+-- As they are listed: those of a channel, and what was given up.
+CREATE INDEX deliveries_of_channel ON deliveries (channel, id);
+CREATE INDEX deliveries_failed ON deliveries (id) WHERE state = 'failed';
