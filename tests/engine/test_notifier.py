@@ -222,7 +222,7 @@ def test_a_server_that_is_not_there_is_a_failed_try(memory_app: Ostinato, server
 def test_nothing_of_the_url_is_in_what_is_kept_and_logged(
     memory_app: Ostinato, server: Server, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.DEBUG, "ostinato")
+    caplog.set_level(logging.DEBUG)
     server.on("/deadbeef99", answer("500 Internal Server Error"))
     channel(memory_app, f"json://ada:hunter2secret@127.0.0.1:{server.port}/deadbeef99?rto=7")
     channel(memory_app, "slack://T1JJ3T3L2/broken", "chat")
@@ -232,9 +232,30 @@ def test_nothing_of_the_url_is_in_what_is_kept_and_logged(
     drain(memory_app)
     kept = "".join(one.error or "" for one in deliveries(memory_app))
     assert "apprise cannot use thisisnothing://***" in kept
-    logged = "".join(record.getMessage() for record in caplog.records if record.name.startswith("ostinato"))
+    logged = "".join(record.getMessage() for record in caplog.records)
+    assert "told" in logged or "channel" in logged
     for secret in ("hunter2secret", "deadbeef99", "T1JJ3T3L2"):
         assert secret not in kept + logged
+
+
+def test_what_apprise_says_is_logged_once_as_what_became_of_the_message(
+    memory_app: Ostinato, server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    hook(memory_app, server)
+    hook(memory_app, server, answer("500 Internal Server Error"), "dead")
+    owe(memory_app)
+    owe(memory_app, "dead")
+    drain(memory_app)
+    about = [record for record in caplog.records if "phone" in record.getMessage() or "dead" in record.getMessage()]
+    assert [record.name.partition(".")[0] for record in about] == ["ostinato", "ostinato"]
+    assert not [record for record in caplog.records if record.name == "apprise"]
+    (failed,) = [one for one in deliveries(memory_app) if one.channel == "dead"]
+    assert "error=500" in (failed.error or "")
+    import apprise
+
+    apprise.Apprise.instantiate("nosuchservice://x")
+    assert [record.name for record in caplog.records].count("apprise") == 1, "others hear what they do themselves"
 
 
 def test_a_reference_is_read_when_the_message_is_sent(
