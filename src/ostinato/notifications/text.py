@@ -190,7 +190,7 @@ def _often(delivery: Delivery, facts: Facts, zone: str) -> Iterator[str]:
     if incident is None or delivery.kind is NoticeKind.RECOVERED:
         return
     if incident.count > 1:
-        yield f"{counted(incident.count, 'time')} since {_time(incident.opened_at, zone)}"
+        yield f"{counted(incident.count, 'time')} since {_time(min(incident.opened_at, _happened_at(delivery)), zone)}"
     if incident.reopened:
         yield f"It came back {counted(incident.reopened, 'time')}."
 
