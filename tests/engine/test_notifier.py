@@ -72,6 +72,33 @@ def test_a_run_that_fails_is_told_with_what_it_printed(app: Ostinato, server: Se
     assert "Took " in said(received)["message"]
 
 
+def test_each_command_without_a_schedule_has_its_own_incident(app: Ostinato, server: Server) -> None:
+    hook(app, server)
+    app.notifications.add_rule("phone")
+    for command in ("exit 3", "exit 4", "exit 4", "true"):
+        app.execute(Shell(command), retry=0)
+    titles = [said(visit)["title"] for visit in server.received]
+    assert titles == ["✗ exit 3 failed", "✗ exit 4 failed"]
+    assert sorted(one.count for one in app.incidents.list(state="open")) == [1, 2]
+    assert [len(app.incidents.rerun(one.id).runs) for one in app.incidents.list()] == [2, 1]
+    subjects = {one.subject for one in app.incidents.list()}
+    assert len(subjects) == 2
+    assert all(name.startswith("shell ") and "exit" not in name for name in subjects)
+
+
+def test_the_success_of_the_same_command_closes_its_incident(
+    memory_app: Ostinato, server: Server, tmp_path: Path
+) -> None:
+    hook(memory_app, server)
+    memory_app.notifications.add_rule("phone")
+    command = f"test -e {tmp_path}/well"
+    memory_app.execute(Shell(command), retry=0)
+    (tmp_path / "well").touch()
+    memory_app.execute(Shell(command), retry=0)
+    assert [incident.state for incident in memory_app.incidents.list()] == ["closed"]
+    assert said(server.received[-1])["title"].endswith(" recovered")
+
+
 def test_what_was_claimed_without_an_answer_is_sent(app: Ostinato, server: Server) -> None:
     hook(app, server)
     owed = owe(app)

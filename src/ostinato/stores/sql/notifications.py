@@ -14,7 +14,7 @@ from ostinato.models.ids import IncidentId, NodeId, RuleId
 from ostinato.models.incident import IncidentChange
 from ostinato.models.notification import ChannelDraft, Delivery, Rule, RuleDraft
 from ostinato.stores.notifications import Parcel, Settled
-from ostinato.stores.sql import channels, deliveries, digests, incidents
+from ostinato.stores.sql import channels, deliveries, digests, incidents, work_incidents
 from ostinato.stores.sql.connection import Connection, Database, reading
 
 __all__ = ["Notifications"]
@@ -32,7 +32,7 @@ class Notifications:
     interests = reading(incidents.interests)
     list_incidents = reading(incidents.list_incidents)
     get_incident = reading(incidents.get_incident)
-    incident_runs = reading(incidents.incident_runs)
+    incident_runs = reading(work_incidents.incident_runs)
     repeated_runs = reading(incidents.repeated_runs)
     list_deliveries = reading(deliveries.list_deliveries)
     recent_messages = reading(deliveries.recent_messages)
