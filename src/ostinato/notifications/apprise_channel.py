@@ -20,7 +20,7 @@ from ostinato.execution.threads import on_own_thread
 from ostinato.models.channel_url import mask_url, scheme_of
 from ostinato.models.notification import NoticeKind
 from ostinato.notifications.apprise_addresses import hosts_of, refusal_of
-from ostinato.notifications.base import SendError
+from ostinato.notifications.base import SendError, Unusable
 from ostinato.notifications.text import Message
 
 if TYPE_CHECKING:
@@ -99,15 +99,23 @@ def _plugin(url: str) -> Any:
     apprise = _apprise()
     plugin: Any = apprise.Apprise.instantiate(url, asset=_asset())
     if plugin is None:
-        raise SendError(
+        raise (SendError if _needs_more(scheme_of(url)) else Unusable)(
             f"apprise cannot use {mask_url(url)}: check the URL, and that what its service needs is installed"
         )
     if (refusal := refusal_of(plugin, scheme_of(url))) is not None:
-        raise SendError(f"a channel cannot have this URL: {refusal}")
+        raise Unusable(f"a channel cannot have this URL: {refusal}")
     # Whatever the URL says: nobody judged where a redirect leads, or a server that names another one.
     plugin.redirects = plugin.discovery = False
     plugin.socket_connect_timeout, plugin.socket_read_timeout = CONNECT_SECONDS, READ_SECONDS
     return plugin
+
+
+def _needs_more(scheme: str) -> bool:
+    """Whether apprise knows it, and lacks a library on this machine."""
+    from apprise.manager_plugins import NotificationManager
+
+    known: Any = NotificationManager()
+    return scheme in known and not known[scheme].enabled
 
 
 def _apprise() -> Any:
