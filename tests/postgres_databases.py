@@ -41,7 +41,8 @@ SELECT coalesce(string_agg(part, ' ' ORDER BY part), '') FROM (
 _MIGRATIONS = "SELECT array_agg(version ORDER BY version) FROM ostinato.migrations"
 _END_ALL = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s"
 _FILLED = """
-SELECT c.oid::regclass::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+SELECT c.oid::regclass::text, pg_relation_size(c.oid) > 10 * 8192 OR c.reltuples >= 0
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE n.nspname = 'ostinato' AND c.relkind = 'r' AND c.relname <> 'migrations' AND pg_relation_size(c.oid) > 0
 """
 _RESTART = """
@@ -147,10 +148,14 @@ async def migrate(store: Store) -> None:
 
 
 def _empty(connection: Admin) -> None:
-    filled = [name for (name,) in connection.execute(_FILLED).fetchall()]
-    if filled:
-        connection.execute(sql.SQL("TRUNCATE {} CASCADE").format(sql.SQL(", ").join(map(sql.SQL, filled))))
-    connection.execute(_RESTART)
+    """Truncating takes five times as long as deleting. What is deleted leaves its pages behind, which the planner does
+    not see: it takes a table that was never vacuumed for one of ten pages at least."""
+    with connection.transaction():
+        connection.execute("SET LOCAL session_replication_role = replica")  # parents may go before their children
+        for name, is_large in connection.execute(_FILLED).fetchall():
+            empty = "TRUNCATE {} CASCADE" if is_large else "DELETE FROM {}"
+            connection.execute(sql.SQL(empty).format(sql.SQL(name)))
+        connection.execute(_RESTART)
 
 
 def _shape(connection: Admin) -> tuple[Any, ...]:

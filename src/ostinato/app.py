@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar, Unpack, overload
 
 from ostinato.clock import Clock, SystemClock
-from ostinato.config import Settings, database_file, load_settings, without_password
+from ostinato.config import Settings, database_file, load_settings, switched_off, without_password
 from ostinato.durations import Duration, parse_duration
 from ostinato.engine.node import Engine
 from ostinato.errors import InvalidInput
@@ -29,10 +29,9 @@ from ostinato.listeners import Callback, Listeners, check_event_kind
 from ostinato.logs import get_logger
 from ostinato.models.app_event import AppEventKind, AppEventName
 from ostinato.models.policy import PolicyOptions, check_key
-from ostinato.models.schedule import ScheduleFilter
 from ostinato.models.session import Drop, DropName, Mode, ModeName
 from ostinato.models.session_options import read_session_options
-from ostinato.run_log import MOST_SCHEDULES, is_scheduling_logged, log_schedules
+from ostinato.service.schedules.declarations import Declarations
 from ostinato.service.schedules.drafts import ScheduleSpec
 from ostinato.sync_async import Async, Resources, Sync
 from ostinato.tasks import Task
@@ -84,19 +83,20 @@ class Ostinato(Resources[Sync]):
         slots: int | None = None,
         lanes: dict[str, int] | None = None,
         rates: dict[str, str] | None = None,
+        enabled: bool | None = None,
         settings: Settings | None = None,
         clock: Clock | None = None,
     ) -> None:
-        if settings is not None and any(value is not None for value in (db, tz, slots, lanes, rates)):
-            raise InvalidInput("give either settings or db, tz, slots, lanes and rates, not both", field="settings")
+        if settings is not None and any(value is not None for value in (db, tz, slots, lanes, rates, enabled)):
+            raise InvalidInput(
+                "give either settings or db, tz, slots, lanes, rates and enabled, not both", field="settings"
+            )
         self.name = check_key(name, "name", "give the app a name such as shop")
-        self.settings = settings or load_settings(db=db, tz=tz, slots=slots, lanes=lanes, rates=rates)
+        self.settings = settings or load_settings(db=db, tz=tz, slots=slots, lanes=lanes, rates=rates, enabled=enabled)
         self.clock: Clock = clock or SystemClock()
         tuning = self.settings.tuning
         self.registry = Registry(check_seconds=tuning.check_seconds, listeners=Listeners(tuning))
-        self._declared: dict[str, ScheduleSpec] = {}
-        self._logged: set[str] = set()
-        """The declared schedules that the log has told of since the start."""
+        self._declarations = Declarations(self.name, self.settings.tz, self.clock)
         self._declaring: asyncio.Task[None] | None = None
         """What was declared after the start is on its way into the database."""
         self._outboxes: dict[str, Outbox] = {}
@@ -189,9 +189,9 @@ class Ostinato(Resources[Sync]):
         task: Task[..., Any] = Task(definition, self.runs, self.aio.runs, self._enqueuer)
         if schedule is not None:
             name = definition.name
-            _check_schedulable(definition)
-            self._declared[name] = ScheduleSpec(
-                name, schedule, task, tz, enabled=enabled, owner="code", origin=self.name, policy={}
+            definition.check_schedulable()
+            self._declarations.add(
+                ScheduleSpec(name, schedule, task, tz, enabled=enabled, owner="code", origin=self.name, policy={})
             )
         # An engine that is started already learns of it.
         self._host.call_soon(self._learn)
@@ -276,7 +276,10 @@ class Ostinato(Resources[Sync]):
     # Starting and stopping
 
     def start(self) -> Ostinato:
-        """Start the engine in the background; safe to call twice. SIGTERM drains it, unless it has a handler."""
+        """Start the engine in the background; safe to call twice. SIGTERM drains it, unless it has a handler.
+
+        Where the engine is switched off (`enabled`), it only opens the database, and the log says so.
+        """
         self._host.run(self._start, alone=True)
         drain_on_sigterm(self)
         return self
@@ -291,7 +294,7 @@ class Ostinato(Resources[Sync]):
         atexit.unregister(self._drain_at_exit)
         is_interrupted = isinstance(sys.exc_info()[1], KeyboardInterrupt)
         try:
-            with interrupts_force(self, at_exit=False) if is_interrupted else contextlib.nullcontext():
+            with interrupts_force(self, self._under_way, at_exit=False) if is_interrupted else contextlib.nullcontext():
                 self._host.leave(drain, Container.close)
         finally:
             leave_sigterm(self)
@@ -300,7 +303,8 @@ class Ostinato(Resources[Sync]):
         """While a stop drains: stop waiting for running work. Being cut off counts as an attempt."""
         self._host.call_soon(_force)
 
-    def under_way(self) -> Sequence[str]:
+    @property
+    def _under_way(self) -> Sequence[str]:
         """The runs that the engine of this process executes just now, in words."""
         container = self._host.container
         return [] if container is None or container.engine is None else container.engine.runner.under_way
@@ -371,7 +375,10 @@ class Ostinato(Resources[Sync]):
     async def _start(self, container: Container) -> None:
         if container.engine is not None:
             return
-        self._logged.clear()
+        if (why := switched_off(self.settings)) is not None:
+            log.info("no engine is started here: %s", why)
+            return
+        self._declarations.begin()
         await self._declare(container)
         engine = container.make_engine()
         try:
@@ -405,23 +412,8 @@ class Ostinato(Resources[Sync]):
             await engine.stop(grace=0)
 
     async def _declare(self, container: Container) -> None:
-        """Make the schedules that the code declares be so, and mark those that it no longer does."""
-        if not self.registry.tasks:
-            return  # no code: a plain engine, which must not speak for an app of the same name
-        await container.services.schedules.add_many(self._declared.values())
-        orphans = await container.store.schedules.mark_orphans(self.name, list(self._declared), self.clock.now())
-        if orphans:
-            log.warning("schedules %s are no longer declared by app %r: orphaned", ", ".join(orphans), self.name)
-        if is_scheduling_logged():
-            await self._log_declared(container)
-
-    async def _log_declared(self, container: Container) -> None:
-        """When those are due that the log has not told of yet; of many, the first and how many more."""
-        new = [name for name in self._declared if name not in self._logged]
-        self._logged.update(new)
-        shown = ScheduleFilter(names=tuple(new[:MOST_SCHEDULES]))
-        schedules = await container.store.schedules.list_schedules(shown) if new else []
-        log_schedules(schedules, more=len(new[MOST_SCHEDULES:]))
+        if self.registry.tasks:  # without code it is a plain engine, which must not speak for an app of the same name
+            await self._declarations.declare(container.services.schedules, container.store)
 
     def _close_before_fork(self) -> None:
         """A child could not open a SQLite file that its parent has open; without an engine, nobody needs it to be."""
@@ -437,7 +429,7 @@ class Ostinato(Resources[Sync]):
         if self._host.container is None:
             return  # a forked child inherits this call, but not the engine
         # The process ends: what cannot be drained is rescued by others.
-        with contextlib.suppress(Exception), interrupts_force(self, at_exit=True):
+        with contextlib.suppress(Exception), interrupts_force(self, self._under_way, at_exit=True):
             self._host.leave(_stop_engine, _leave_open)
 
     def __repr__(self) -> str:
@@ -466,18 +458,6 @@ class Aio(Resources[Async]):
     async def with_engine(self, use: Callable[[Engine], Awaitable[T]]) -> T:
         """Run `use` with the engine, on its loop; see Ostinato.with_engine."""
         return await self._app._host.arun(lambda container: self._app._with_engine(container, use))
-
-
-def _check_schedulable(definition: TaskDefinition) -> None:
-    """A schedule that the code declares gives no arguments: whatever needs one would fail each time."""
-    required = [] if definition.signature is None else definition.signature.required
-    if required:
-        raise InvalidInput(
-            f"task {definition.name!r} cannot be scheduled here: its schedule gives no arguments, and it needs "
-            + ", ".join(map(repr, required)),
-            field="schedule",
-            hint=f"give defaults, or add a schedule of a call: Function({definition.name!r}, [arguments])",
-        )
 
 
 def _start_bot(container: Container, engine: Engine) -> None:

@@ -129,6 +129,7 @@ class Schedules(SyncAsync[ScheduleService, F]):
     edit = _verb(ScheduleService.edit)
     enable = _verb(ScheduleService.enable)
     disable = _verb(ScheduleService.disable)
+    revert = _verb(ScheduleService.revert)
     trigger = _verb(ScheduleService.trigger)
     backfill = _verb(ScheduleService.backfill)
     ping_key = _verb(ScheduleService.ping_key)

@@ -39,9 +39,6 @@ class Stoppable(Protocol):
 
     def stop(self) -> None: ...
     def force(self) -> None: ...
-    def under_way(self) -> Sequence[str]:
-        """What a stop would wait for, in words."""
-        ...
 
 
 class _Drain:
@@ -111,9 +108,9 @@ def leave_sigterm(app: Stoppable) -> None:
 
 
 @contextmanager
-def interrupts_force(app: Stoppable, *, at_exit: bool) -> Iterator[None]:
-    """Around a drain that the process waits for, after Ctrl-C or at its end: a line says what for, and another Ctrl-C
-    forces and does not raise.
+def interrupts_force(app: Stoppable, under_way: Sequence[str], *, at_exit: bool) -> Iterator[None]:
+    """Around a drain that the process waits for, after Ctrl-C or at its end: a line names the runs `under_way`,
+    and another Ctrl-C forces and does not raise.
 
     At the exit it forces the others too, whose turn comes later.
     """
@@ -132,8 +129,8 @@ def interrupts_force(app: Stoppable, *, at_exit: bool) -> Iterator[None]:
         say_last(FORCING)
 
     signal_reader().listen((signal.SIGINT,), arrived)
-    if names := app.under_way():
-        say_last(_waiting(names))
+    if under_way:
+        say_last(_waiting(under_way))
     try:
         yield
     finally:

@@ -3,6 +3,7 @@ clock."""
 
 from __future__ import annotations
 
+import importlib
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -61,7 +62,8 @@ def agents(cli: CommandLine, tuning: Tuning) -> Iterator[StandIn]:
 
 @pytest.fixture
 def telegram() -> Iterator[TelegramServer]:
-    """A local server that speaks the Bot API."""
+    """A local server that speaks the Bot API. What is loaded here, for seconds, nobody waits for later."""
+    importlib.import_module("aiogram")
     with telegram_server() as server:
         yield server
 

@@ -139,5 +139,7 @@ async def listening(
     headers = {} if token is None else {"Authorization": f"Bearer {token or api.token}"}
     if cookie is not None:
         headers["Cookie"] = f"ostinato-{api.port}={cookie}"
-    async with connect(api.url, additional_headers=headers, close_timeout=1, **options) as connection:
+    async with connect(
+        api.url, additional_headers=headers, open_timeout=PATIENCE, close_timeout=1, **options
+    ) as connection:
         yield Socket(connection)

@@ -36,7 +36,7 @@ from tests.engine.stand_in import StandIn
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 REFERENCE = ROOT / "docs" / "reference"
-SETTINGS = {field.name for field in fields(Settings)} - {"tuning"}
+SETTINGS = {field.name for field in fields(Settings)} - {"tuning", "disabled_by"}
 
 _FENCE = re.compile(
     r"^(?P<not_run><!-- not run[^\n]*-->\n)?```(?P<language>\w*)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL

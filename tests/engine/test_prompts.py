@@ -199,7 +199,7 @@ def test_how_messages_wait_is_said_by_settings_tasks_patterns_and_calls(make_app
     app = make_app("sqlite://:memory:", sessions=read_session_defaults(said))
 
     @app.task(cap=3, session_mode="followup")
-    def reply(payloads: list[str]) -> None: ...
+    def reply(payloads: list[int]) -> None: ...
 
     def taken(key: str, **given: Any) -> int:
         """How many messages a session takes."""

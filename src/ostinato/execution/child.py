@@ -15,14 +15,14 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, BinaryIO
 
 import msgspec
 
 from ostinato.clock import micros_of
 from ostinato.execution.arguments import TaskSignature
 from ostinato.execution.binding import ContextParameter, bind_context
-from ostinato.execution.context import RunContext, current_context, finite
+from ostinato.execution.context import DRAINING, RunContext, current_context, finite
 from ostinato.execution.outcome import Outcome, OutcomeKind, raised, returned
 from ostinato.execution.output import readable, storable
 from ostinato.logs import NAMED, RecordFormatter, set_up
@@ -95,8 +95,7 @@ def _find(request: _Request) -> Any:
     return found
 
 
-def _call(request: _Request, send: Callable[[dict[str, Any]], None]) -> Outcome:
-    context = _ChildContext(request.run, send)
+def _call(request: _Request, context: _ChildContext) -> Outcome:
     current_context.set(context)
     try:
         found = _find(request)
@@ -131,11 +130,11 @@ def _take_stdin() -> int:
     return pipe
 
 
-def _end_with(pipe: int) -> None:
-    """Wait for the pipe's end, which is the parent's, and take along whatever was started here."""
+def _end_with(stream: BinaryIO, context: RunContext) -> None:
+    """Hear from the parent that its node drains. Its end is the pipe's: take along whatever was started here."""
     with contextlib.suppress(OSError):
-        while os.read(pipe, 1):
-            pass
+        while said := stream.read(1):
+            context.set_draining(said == DRAINING)
     with contextlib.suppress(ProcessLookupError):
         os.killpg(os.getpid(), signal.SIGKILL)
     os._exit(1)
@@ -151,12 +150,12 @@ def main() -> None:
             channel.write(msgspec.json.encode(message) + b"\n")
             channel.flush()
 
-    pipe = _take_stdin()
-    with os.fdopen(pipe, "rb", closefd=False) as stream:
-        request = msgspec.json.decode(stream.readline(), type=_Request)
-    threading.Thread(target=_end_with, args=(pipe,), name="ostinato-parent", daemon=True).start()
+    stream = os.fdopen(_take_stdin(), "rb")
+    request = msgspec.json.decode(stream.readline(), type=_Request)
+    context = _ChildContext(request.run, send)
+    threading.Thread(target=_end_with, args=(stream, context), name="ostinato-parent", daemon=True).start()
     sys.path[:] = request.path
-    outcome = _call(request, send)
+    outcome = _call(request, context)
     with contextlib.suppress(OSError, ValueError):  # the function may have closed it
         sys.stdout.flush()
     send(

@@ -59,6 +59,17 @@ class TaskDefinition:
     signature: TaskSignature | None = None
     """What it takes and returns; None for what a package executes its kind of work with."""
 
+    def check_schedulable(self) -> None:
+        """A schedule that the code declares gives no arguments: whatever needs one would fail each time."""
+        required = [] if self.signature is None else self.signature.required
+        if required:
+            raise InvalidInput(
+                f"task {self.name!r} cannot be scheduled here: its schedule gives no arguments, and it needs "
+                + ", ".join(map(repr, required)),
+                field="schedule",
+                hint=f"give defaults, or add a schedule of a call: Function({self.name!r}, [arguments])",
+            )
+
 
 @dataclass(slots=True)
 class Registry:

@@ -137,6 +137,7 @@ class Runner:
         self._starved_told: Micros | None = None
         self._given_up: set[ActiveRun] = set()
         """Recorded as ended, while their code goes on here."""
+        self._is_draining = False
         self.idle = asyncio.Event()
         self.idle.set()
         self.on_report: Callable[[], None] = lambda: None
@@ -166,11 +167,19 @@ class Runner:
         """Whether this run is under way here."""
         return id in self._active
 
+    def set_draining(self, draining: bool) -> None:
+        """Let running work see that its node drains, or no longer does."""
+        self._is_draining = draining
+        for active in self._active.values():
+            active.context.set_draining(draining)
+
     def load(self, claimed: ClaimedRun) -> ActiveRun:
         """The first step, which can be taken ahead of time: what to call, and how to treat it."""
         if claimed.zone is None:
             claimed.zone = self._zone
         context = RunContext(claimed, self._changed, self._make_output)
+        if self._is_draining:
+            context.set_draining(True)
         active = ActiveRun(self, claimed, DEFAULT_POLICY, context)
         try:
             active.policy = load_policy(claimed.policy)

@@ -207,6 +207,7 @@ def _facts(schedule: Schedule, now: datetime, nodes: list[Node], zone: str) -> t
         facts.append(unserved(needs))
     if fresh is not None and fresh not in facts:
         facts.append(fresh)
+    facts += [change.sentence(zone) for change in schedule.changes]
     if schedule.failures:
         many = counted(schedule.failures, "scheduled run")
         facts.append(f"{many} failed in a row (break_after {schedule.policy.break_after})")

@@ -16,6 +16,7 @@ from typing import Any
 
 import msgspec
 
+from ostinato.execution.context import DRAINING, NOT_DRAINING
 from ostinato.execution.descriptors import ensure_standard_descriptors
 from ostinato.execution.executors import group
 from ostinato.execution.executors.base import STOPPED, Call
@@ -95,6 +96,9 @@ class _Child(ProcessCall):
                     keep_stdin=True,
                     pass_fds=(channel,),
                 )
+            self._call.context.on_drain = lambda draining: child.write(DRAINING if draining else NOT_DRAINING)
+            if self._call.context.draining:
+                child.write(DRAINING)
             status = await child.wait()
             if not reader.ended.done():
                 await asyncio.wait([reader.ended], timeout=group.DRAIN_SECONDS)

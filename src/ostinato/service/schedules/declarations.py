@@ -1,0 +1,66 @@
+"""The schedules that the code of an app declares: stored when its engine starts, and told in the log.
+
+`app.py` collects them; whose word counts for each field is decided where they are stored, in `stores/drafts.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from ostinato.clock import Clock, from_micros
+from ostinato.logs import get_logger
+from ostinato.models.schedule import ScheduleFilter
+from ostinato.run_log import MOST_SCHEDULES, is_scheduling_logged, log_schedules
+from ostinato.service.schedules.drafts import ScheduleSpec
+from ostinato.service.schedules.service import ScheduleService
+from ostinato.stores.base import Store
+
+__all__ = ["Declarations"]
+
+log = get_logger("ostinato")
+
+
+class Declarations:
+    """What the code of one app declares."""
+
+    def __init__(self, app: str, zone: str, clock: Clock) -> None:
+        self._app = app
+        self._zone = zone
+        self._clock = clock
+        self._specs: dict[str, ScheduleSpec] = {}
+        self._told: set[str] = set()
+        """Those that the log has told of since the start."""
+
+    def add(self, spec: ScheduleSpec) -> None:
+        """Declare one, or declare it anew."""
+        self._specs[spec.name] = spec
+
+    def begin(self) -> None:
+        """An engine starts: the log tells of all of them."""
+        self._told.clear()
+
+    async def declare(self, schedules: ScheduleService, store: Store) -> None:
+        """Make the schedules that the code declares be so, and mark those that it no longer does."""
+        since = from_micros(self._clock.now())
+        await schedules.add_many(self._specs.values())
+        orphans = await store.schedules.mark_orphans(self._app, list(self._specs), self._clock.now())
+        if orphans:
+            log.warning("schedules %s are no longer declared by app %r: orphaned", ", ".join(orphans), self._app)
+        new = [name for name in self._specs if name not in self._told]
+        self._told.update(new)
+        if new:
+            await self._log(store, new, since)
+
+    async def _log(self, store: Store, names: Sequence[str], since: datetime) -> None:
+        """What people changed of these, what the code has just changed, and when they are due: of many, the first."""
+        found = await store.schedules.list_schedules(ScheduleFilter(names=tuple(names)))
+        for schedule in found:
+            for change in schedule.changes:
+                if change.by is not None:
+                    log.warning("schedule %s: %s", schedule.name, change.sentence(self._zone))
+                elif change.at >= since:
+                    log.info("schedule %s: %s", schedule.name, change.sentence(self._zone))
+        if is_scheduling_logged():
+            shown = set(names[:MOST_SCHEDULES])
+            log_schedules([one for one in found if one.name in shown], more=len(names[MOST_SCHEDULES:]))
