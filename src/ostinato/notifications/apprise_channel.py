@@ -114,7 +114,7 @@ def _needs_more(scheme: str) -> bool:
     """Whether apprise knows it, and lacks a library on this machine."""
     from apprise.manager_plugins import NotificationManager
 
-    known: Any = NotificationManager()
+    known: Any = NotificationManager()  # type: ignore[no-untyped-call]
     return scheme in known and not known[scheme].enabled
 
 
