@@ -20,7 +20,7 @@ from ostinato.models.ids import DeliveryId, NodeId
 from ostinato.models.notification import Delivery, DeliveryFilter, DeliveryState, NoticeKind
 from ostinato.models.run import Ending, NewRun, OuterRun, Run
 from ostinato.models.states import Cause, RunState
-from ostinato.notifications.base import SendError
+from ostinato.notifications.base import SendError, Unusable
 from ostinato.notifications.channels import Channels
 from ostinato.notifications.sender import has_sender
 from ostinato.service.schedules.drafts import Code
@@ -172,6 +172,15 @@ class Container:
         except SendError as error:
             return str(error)
         return None
+
+    async def refuse_channel(self, url: str) -> None:
+        """InvalidInput, if no machine could send anything to such a URL."""
+        try:
+            await Channels(self.settings).check(url)
+        except Unusable as error:
+            raise InvalidInput(str(error), field="url") from None
+        except SendError:
+            return  # another machine may
 
     @property
     def chats(self) -> Collection[int]:

@@ -53,7 +53,7 @@ def test_nothing_is_wrong_at_first(cli: CommandLine) -> None:
 def test_open_incidents_are_listed_and_counted_by_their_cause(failing: CommandLine) -> None:
     listed = failing.ok("incident", "ls", "--json").json
     assert [sorted(one) for one in listed] == [sorted(KEYS)] * 2
-    assert [(one["subject"], one["cause"], one["count"], one["state"]) for one in listed] == [
+    assert [(one["subject"].split()[0], one["cause"], one["count"], one["state"]) for one in listed] == [
         ("shell", "timed_out", 1, "open"),
         ("shell", "exit_status", 3, "open"),
     ]
@@ -79,18 +79,22 @@ def test_an_incident_shows_whom_it_was_told_and_its_runs(failing: CommandLine) -
 
 
 def test_a_success_closes_the_incidents_of_its_subject(failing: CommandLine) -> None:
+    command = f"test -e {failing.folder}/well"
+    assert failing("exec", "--shell", command).code == 1
     failing.ok("exec", "--shell", "true")
-    assert failing.ok("incident", "ls", "--json").json == []
-    closed = failing.ok("incident", "ls", "--all", "--json").json
-    assert [one["state"] for one in closed] == ["closed", "closed"]
-    assert "closed" in failing.ok("incident", "show", "1").out
-    assert failing("incident", "ack", "1").code == 1
+    assert len(failing.ok("incident", "ls", "--json").json) == 3, "another command says nothing of these"
+    (failing.folder / "well").touch()
+    failing.ok("exec", "--shell", command)
+    listed = failing.ok("incident", "ls", "--all", "--json").json
+    assert [(one["id"], one["state"]) for one in listed] == [(2, "open"), (1, "open"), (3, "closed")]
+    assert "closed" in failing.ok("incident", "show", "3").out
+    assert failing("incident", "ack", "3").code == 1
 
 
 def test_who_sees_to_an_incident_is_kept_with_a_note(failing: CommandLine) -> None:
-    assert (
-        failing.ok("incident", "ack", "1", "--note", "I am on it").err == "acked: incident 1, 'shell' (exit_status)\n"
-    )
+    said = failing.ok("incident", "ack", "1", "--note", "I am on it").err
+    assert said.startswith("acked: incident 1, 'shell ")
+    assert said.endswith("' (exit_status)\n")
     acked = failing.ok("incident", "show", "1", "--json").json
     assert (acked["note"], acked["acked_by"]) == (
         "I am on it",

@@ -171,7 +171,9 @@ def test_where_nothing_may_be_sent_is_said_when_it_is_added_and_tested(cli: Comm
     assert "notify_allow" in added.err
     assert cli("notify", "test", "phone").code == 1
     assert "notify_allow" in _channels(cli)[0][1]
-    assert "apprise cannot use" in cli.ok("notify", "add", "odd", "nonsense://secret").err
+    for url in ("nonsense://secret", "slack://secret/x"):
+        refused = cli("notify", "add", "odd", url)
+        assert (refused.code, "apprise cannot use" in refused.err, "secret" in refused.err) == (2, True, False)
     assert "MISSING" in cli.ok("notify", "add", "mail", "env:MISSING").err
 
 
@@ -199,3 +201,21 @@ def test_what_waits_says_why_and_until_when(cli: CommandLine) -> None:
         assert "1 waits: until 2999-01-01" in cli.ok("notify", "ls").out
         assert "digest of the channel" in cli.ok("notify", "show", "phone").out
         assert " until 2999-01-01" in cli.ok("notify", "log").out
+
+
+def test_the_log_of_a_channel_that_never_was_is_refused(cli: CommandLine) -> None:
+    assert cli("notify", "log", "nope").code == 3
+    cli.ok("notify", "add", "phone", "json://127.0.0.1:9/hook")
+    assert cli.ok("notify", "log", "phone", "--json").json == []
+    cli("notify", "test", "phone")
+    cli.ok("notify", "rm", "phone")
+    assert len(cli.ok("notify", "log", "phone", "--json").json) == 1
+    assert cli.ok("notify", "log", "phone", "--state", "pending", "--json").json == []
+
+
+def test_a_chat_is_a_channel_by_the_settings_alone(cli: CommandLine) -> None:
+    refused = cli("schedule", "add", "a", "every 1h", "--shell", "true", "--notify", "telegram:42")
+    assert (refused.code, "[telegram.chats]" in refused.err, "notify add" in refused.err) == (2, True, False)
+    taken = cli("notify", "add", "telegram:42", "json://example.org/x")
+    assert (taken.code, "[telegram.chats]" in taken.err) == (2, True)
+    assert cli.ok("notify", "ls", "--json").json == []

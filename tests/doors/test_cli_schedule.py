@@ -180,6 +180,8 @@ def test_a_finished_schedule_is_listed_with_all(cli: CommandLine) -> None:
         (["--args", "{}"], "--args"),
         (["--kwargs", "[1"], "--kwargs is not JSON"),
         (["--retry", "many"], "retry cannot be 'many'"),
+        (["--break-after", "none"], "break_after cannot be 'none'"),
+        (["--priority", "none"], "priority cannot be 'none'"),
         (["--timeout", "soon"], "'soon' is not a duration"),
         (["--once", "--remaining", "3"], "--once or --remaining"),
         (["--tz", "Europe/Berln"], "Europe/Berlin"),

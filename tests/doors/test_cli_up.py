@@ -256,6 +256,19 @@ def test_up_shows_runs_as_a_list_and_its_log_has_the_traceback_of_a_failure(cli:
     assert "started" not in up.err
 
 
+def test_a_schedule_that_is_late_is_told_by_up_and_marked_in_lists(cli: CommandLine) -> None:
+    cli.ok("schedule", "add", "silent", "every 1h", "--shell", "true", "--fresh", "1s")
+    with cli.start("up") as up:
+        eventually(lambda: "WARNING: schedule 'silent' is late: it has never succeeded" in up.err, "it is told")
+        (row,) = cli.ok("schedule", "ls").out.splitlines()[1:]
+        assert "on, late" in row
+        facts = cli.ok("why", "silent", "--json").json["facts"]
+        assert facts[0] == "late: it has not succeeded in time (fresh is 1s)"
+        assert "'silent' is late: it has not succeeded in time" in cli("doctor").out
+        up.signal(signal.SIGTERM)
+        assert up.wait() == 0
+
+
 def test_a_level_and_a_format_can_be_set_by_the_environment(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OSTINATO_LOG_LEVEL", "Error")
     monkeypatch.setenv("OSTINATO_LOG_FORMAT", "json")

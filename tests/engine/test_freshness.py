@@ -145,6 +145,17 @@ def test_a_machine_that_is_silent_is_late_once_until_it_checks_in(app: Ostinato,
     assert incidents(app)[0].state == "closed"
 
 
+def test_check_ins_that_could_not_come_in_time_are_missed_by_the_downtime(app: Ostinato, fake_clock: FakeClock) -> None:
+    app.schedules.add("backup", "every 1h", CheckIn(late_after="15m"), tz="UTC")
+    drain(app)
+    fake_clock.advance("3h30m")
+    drain(app)
+    (missed,) = app.runs.list(schedule="backup", state="missed")
+    assert missed.cause == "downtime"
+    assert missed.reason is not None
+    assert missed.reason.endswith(": nobody can know whether it was done")
+
+
 def test_after_a_downtime_only_what_can_still_come_is_awaited(app: Ostinato, fake_clock: FakeClock) -> None:
     fake_clock.move_to(NOON)
     app.schedules.add("backup", "every 1h", CheckIn(late_after="15m"), tz="UTC")

@@ -72,6 +72,33 @@ def test_a_run_that_fails_is_told_with_what_it_printed(app: Ostinato, server: Se
     assert "Took " in said(received)["message"]
 
 
+def test_each_command_without_a_schedule_has_its_own_incident(app: Ostinato, server: Server) -> None:
+    hook(app, server)
+    app.notifications.add_rule("phone")
+    for command in ("exit 3", "exit 4", "exit 4", "true"):
+        app.execute(Shell(command), retry=0)
+    titles = [said(visit)["title"] for visit in server.received]
+    assert titles == ["✗ exit 3 failed", "✗ exit 4 failed"]
+    assert sorted(one.count for one in app.incidents.list(state="open")) == [1, 2]
+    assert [len(app.incidents.rerun(one.id).runs) for one in app.incidents.list()] == [2, 1]
+    subjects = {one.subject for one in app.incidents.list()}
+    assert len(subjects) == 2
+    assert all(name.startswith("shell ") and "exit" not in name for name in subjects)
+
+
+def test_the_success_of_the_same_command_closes_its_incident(
+    memory_app: Ostinato, server: Server, tmp_path: Path
+) -> None:
+    hook(memory_app, server)
+    memory_app.notifications.add_rule("phone")
+    command = f"test -e {tmp_path}/well"
+    memory_app.execute(Shell(command), retry=0)
+    (tmp_path / "well").touch()
+    memory_app.execute(Shell(command), retry=0)
+    assert [incident.state for incident in memory_app.incidents.list()] == ["closed"]
+    assert said(server.received[-1])["title"].endswith(" recovered")
+
+
 def test_what_was_claimed_without_an_answer_is_sent(app: Ostinato, server: Server) -> None:
     hook(app, server)
     owed = owe(app)
@@ -222,7 +249,7 @@ def test_a_server_that_is_not_there_is_a_failed_try(memory_app: Ostinato, server
 def test_nothing_of_the_url_is_in_what_is_kept_and_logged(
     memory_app: Ostinato, server: Server, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.DEBUG, "ostinato")
+    caplog.set_level(logging.DEBUG)
     server.on("/deadbeef99", answer("500 Internal Server Error"))
     channel(memory_app, f"json://ada:hunter2secret@127.0.0.1:{server.port}/deadbeef99?rto=7")
     channel(memory_app, "slack://T1JJ3T3L2/broken", "chat")
@@ -232,9 +259,30 @@ def test_nothing_of_the_url_is_in_what_is_kept_and_logged(
     drain(memory_app)
     kept = "".join(one.error or "" for one in deliveries(memory_app))
     assert "apprise cannot use thisisnothing://***" in kept
-    logged = "".join(record.getMessage() for record in caplog.records if record.name.startswith("ostinato"))
+    logged = "".join(record.getMessage() for record in caplog.records)
+    assert "told" in logged or "channel" in logged
     for secret in ("hunter2secret", "deadbeef99", "T1JJ3T3L2"):
         assert secret not in kept + logged
+
+
+def test_what_apprise_says_is_logged_once_as_what_became_of_the_message(
+    memory_app: Ostinato, server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    hook(memory_app, server)
+    hook(memory_app, server, answer("500 Internal Server Error"), "dead")
+    owe(memory_app)
+    owe(memory_app, "dead")
+    drain(memory_app)
+    about = [record for record in caplog.records if "phone" in record.getMessage() or "dead" in record.getMessage()]
+    assert [record.name.partition(".")[0] for record in about] == ["ostinato", "ostinato"]
+    assert not [record for record in caplog.records if record.name == "apprise"]
+    (failed,) = [one for one in deliveries(memory_app) if one.channel == "dead"]
+    assert "error=500" in (failed.error or "")
+    import apprise
+
+    apprise.Apprise.instantiate("nosuchservice://x")
+    assert [record.name for record in caplog.records].count("apprise") == 1, "others hear what they do themselves"
 
 
 def test_a_reference_is_read_when_the_message_is_sent(

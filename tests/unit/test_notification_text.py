@@ -210,6 +210,15 @@ def test_due_times_that_were_missed_are_counted() -> None:
     assert message(kind=NoticeKind.MISSED, data={"count": 1}).title == "! nightly was missed"
 
 
+def test_what_was_missed_is_counted_since_the_first_due_time() -> None:
+    data = {"due_at": to_micros(AT - timedelta(hours=2)), "count": 9}
+    incident = replace(INCIDENT, opened_at=AT, count=9)
+    told = message(Facts(incident=incident), kind=NoticeKind.MISSED, data=data)
+    assert "9 times since 2026-11-18 01:00 UTC" in told.body.splitlines()
+    reopened = message(Facts(incident=INCIDENT), kind=NoticeKind.MISSED, data=data)
+    assert "14 times since 2026-11-17 01:00 UTC" in reopened.body.splitlines()
+
+
 def test_any_end_of_a_run_is_told_by_its_state() -> None:
     skipped = replace(RUN, state=RunState.SKIPPED, started_at=None)
     assert message(Facts(skipped), kind=NoticeKind.RUN).title == "! nightly was skipped"

@@ -224,12 +224,18 @@ def _schedules(schedules: Sequence[Schedule]) -> Iterator[Finding]:
         for one in states["broken"]
     ]
     yield from _warnings("schedules", found, ("more is broken", "more are broken"), "ostinato schedule ls")
+    late = [
+        (f"{one.name!r} is late: it has not succeeded in time", f"'ostinato why {one.name}' says why")
+        for one in schedules
+        if one.late
+    ]
+    yield from _warnings("schedules", late, ("more is late", "more are late"), "ostinato schedule ls")
     if states["orphaned"]:
         listed = named([schedule.name for schedule in states["orphaned"]])
         fix = "declare them again, or remove them with 'ostinato schedule rm'"
         yield Finding("schedules", "warn", f"no longer declared by the code: {listed}", fix)
-    if not any(states.values()):
-        yield Finding("schedules", "ok", f"{len(schedules)}, none broken or orphaned")
+    if not late and not any(states.values()):
+        yield Finding("schedules", "ok", f"{len(schedules)}, none broken, late or orphaned")
 
 
 def _clock(now: datetime, nodes: Sequence[Node]) -> Finding:

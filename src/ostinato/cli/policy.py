@@ -64,8 +64,6 @@ def _type(field: PolicyField) -> Any:
         return Literal[tuple(map(str, field.type))] | None
     if field.type is bool:
         return Annotated[bool | None, Parameter(negative=f"--no-{_flag(field).replace('_', '-')}")]
-    if field.type is int and not field.is_nullable:
-        return int | None
     if isinstance(field.default, tuple):
         return list[str] | None
     return Text if field.type is Gate else str | None
@@ -130,9 +128,11 @@ def _read(field: PolicyField, given: Any) -> Any:
     """What was written for it, as a policy takes it."""
     if field.type in _READERS:
         return _READERS[field.type](given)
-    if given in (NOTHING, [NOTHING]):
-        return [] if given == [NOTHING] else None if field.is_nullable else given
-    return whole(field.name, given) if field.type is int and field.is_nullable else given
+    if given == [NOTHING]:
+        return []
+    if given == NOTHING and field.is_nullable:
+        return None
+    return whole(field.name, given) if field.type is int else given
 
 
 def limit_option(name: str, limit: str | None) -> dict[str, Any]:

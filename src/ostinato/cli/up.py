@@ -33,6 +33,7 @@ from ostinato.cli.work_view import name_of
 from ostinato.config import switched_off
 from ostinato.errors import Conflict
 from ostinato.logs import RUN_LOGGER, get_logger
+from ostinato.models.incident import LATE
 from ostinato.plurals import errors_text
 
 if TYPE_CHECKING:
@@ -65,16 +66,18 @@ def up(
     shows_runs = log.log_format == "auto"
     if shows_runs and log.log_level is None:
         runs = get_logger(RUN_LOGGER)
-        runs.setLevel(logging.ERROR)
-        runs.addFilter(_has_traceback)  # the list has the rest
+        runs.setLevel(logging.WARNING)
+        runs.addFilter(_is_not_in_the_list)
     app = _load(engine, common, log, host=host, port=port, tls=tls)
     if (why := switched_off(app.settings)) is not None:
         return _serve_page(app, common, talk, why)
     return _serve(app, common, _tell_line if shows_runs else None, talk, page=True)
 
 
-def _has_traceback(record: logging.LogRecord) -> bool:
-    return bool(record.exc_text)
+def _is_not_in_the_list(record: logging.LogRecord) -> bool:
+    """Whether the list of runs leaves it out: a traceback, or a schedule that is late without any run."""
+    is_late = getattr(record, "cause", None) == LATE and getattr(record, "run", None) is None
+    return is_late or (record.levelno >= logging.ERROR and bool(record.exc_text))
 
 
 def worker(*, engine: EngineFlags = NO_ENGINE, log: LogFlags = NO_LOG, common: Common = NO_COMMON) -> int:

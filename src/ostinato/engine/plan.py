@@ -188,7 +188,9 @@ def _missed(
         last = first if previous is None else max(first, to_micros(previous))
     count = 1 + timing.count_between(from_micros(first), from_micros(last))
     cause, reason = Cause.DOWNTIME, f"due while {absence}, and catch_up is {policy.catch_up}"
-    if policy.catch_up is CatchUp.LATEST and before is not None:
+    if schedule.kind == CheckIn.kind:
+        reason = f"due while {absence}: nobody can know whether it was done"
+    elif policy.catch_up is CatchUp.LATEST and before is not None:
         reason += ": only the latest due time is run"
     elif policy.catch_up is not CatchUp.NONE:
         cause = Cause.OUTSIDE_WINDOW

@@ -224,7 +224,7 @@ def _mark(batch: Sequence[Finish], interests: Interests) -> None:
             finish.tells = True
     elif interests.open or interests.each_run_of:
         for finish in batch:
-            if (finish.schedule or finish.name) in interests.open or finish.project in interests.each_run_of:
+            if finish.told_as in interests.open or finish.project in interests.each_run_of:
                 finish.tells = True
 
 

@@ -15,7 +15,7 @@ from ostinato.models.budget import UNKNOWN
 from ostinato.models.policy import Covers, Policy, Retry
 from ostinato.models.run import ClaimedRun, Finish, ended_as
 from ostinato.models.states import Cause, RunState, Trigger, check_transition
-from ostinato.models.work_kinds import counted_as
+from ostinato.models.work_kinds import counted_as, subject_of
 from ostinato.plurals import counted
 
 __all__ = ["LATEST", "decide", "retry_delay", "undecided"]
@@ -110,6 +110,7 @@ def _finish(run: ClaimedRun, state: RunState, now: Micros, cause: Cause | None, 
         due_at=run.due_at,
         count=run.count,
         name=counted_as(run.task, run.schedule, run.kind),
+        subject="" if run.schedule else subject_of(run.task, run.kind, run.work, run.session),
         project=run.project,
     )
 

@@ -53,7 +53,7 @@ class Notice:
 
     kind: NoticeKind
     subject: str
-    """The schedule; of a run without one its task, or its kind of work."""
+    """The schedule; of a run without one its task, or its kind of work and which work it is (`shell 3fa2c1`)."""
     at: Micros
     cause: str | None = None
     """One incident for each; of a failing it is always there."""

@@ -321,6 +321,8 @@ class Finish:
     count: int = 1
     name: str = ""
     """What it is counted under: its task, its schedule, or its kind of work."""
+    subject: str = ""
+    """What its incidents are of, if it has neither a schedule nor a task; nothing for what `name` says."""
     project: str | None = None
     notify: Sequence[str] = ()
     """Who is told of it, as its policy says."""
@@ -328,6 +330,11 @@ class Finish:
     """Whether somebody may want to be told of it, whatever its policy says."""
     recorded: Callable[[], None] | None = None
     """Called by the recorder when this is written, or is nobody's business any more."""
+
+    @property
+    def told_as(self) -> str:
+        """What people are told it of."""
+        return self.schedule or self.subject or self.name
 
 
 class Ending(NamedTuple):
@@ -396,6 +403,7 @@ def unstorable(finish: Finish, why: str) -> Finish:
         due_at=finish.due_at,
         count=finish.count,
         name=finish.name,
+        subject=finish.subject,
         cost=None if finish.cost is None else UNKNOWN,
         usage=finish.usage,
         abandoned=True,
@@ -425,7 +433,7 @@ def notice_of(finish: Finish) -> Notice:
         kind = NoticeKind.MISSED
     return Notice(
         kind,
-        finish.schedule or finish.name,
+        finish.told_as,
         finish.finished_at,
         cause=str(finish.cause or finish.state),
         reason=finish.reason,

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, dataclass, fields, replace
 from enum import StrEnum
 from functools import cached_property
+from hashlib import sha256
 from typing import Any, ClassVar, Literal, Union, get_args, get_origin, get_type_hints
 
 from ostinato.errors import InvalidInput
@@ -37,6 +38,7 @@ __all__ = [
     "is_task",
     "line_of",
     "parts_of",
+    "subject_of",
     "unserved",
 ]
 
@@ -427,6 +429,16 @@ def check_task(name: Any, hint: str) -> None:
 def counted_as(task: str | None, schedule: str | None, kind: str) -> str:
     """What a run is counted under: its task; for other work its schedule, and without one its kind."""
     return (task if kind == "function" else schedule) or kind
+
+
+def subject_of(task: str | None, kind: str, work: str, session: str | None) -> str:
+    """What the incidents of a run without a schedule are of: its task, its session's kind of work, or this very work.
+
+    The stored work stands there as a few letters: a viewer, who sees incidents, must not see a command.
+    """
+    if kind == "function" or session is not None:
+        return counted_as(task, None, kind)
+    return f"{kind} {sha256(work.encode()).hexdigest()[:6]}"
 
 
 def unserved(needs: str) -> str:

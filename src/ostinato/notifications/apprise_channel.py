@@ -1,12 +1,17 @@
 """Channels of apprise: over a hundred services, each by its URL. Called by channels.py.
 
 Apprise blocks and connects by itself, so each message has a thread of its own, and every host that it would connect to
-is looked up and judged before. It never raises: what went wrong is in its log, which is read for the reason.
+is looked up and judged before. It never raises: what went wrong is in its log, which is read for the reason. On that
+thread nothing is logged besides: apprise, and what sends for it, log URLs, and those are secrets.
 """
 
 from __future__ import annotations
 
+import logging
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +20,7 @@ from ostinato.execution.threads import on_own_thread
 from ostinato.models.channel_url import mask_url, scheme_of
 from ostinato.models.notification import NoticeKind
 from ostinato.notifications.apprise_addresses import hosts_of, refusal_of
-from ostinato.notifications.base import SendError
+from ostinato.notifications.base import SendError, Unusable
 from ostinato.notifications.text import Message
 
 if TYPE_CHECKING:
@@ -34,6 +39,11 @@ _TYPES = {
     NoticeKind.RECOVERED: "success",
     NoticeKind.SUCCEEDED: "success",
 }
+
+_TALKATIVE = ("apprise", "urllib3.connectionpool", "urllib3.util.retry")
+"""The loggers that URLs are logged by."""
+_heard: ContextVar[list[str] | None] = ContextVar("heard", default=None)
+"""What was logged while a message was sent, where one is."""
 
 
 class AppriseChannel:
@@ -55,11 +65,33 @@ class AppriseChannel:
     def _attempt(self, url: str, message: Message | None) -> Exception | None:
         """What went wrong, if anything did. Without a message it only looks where the URL leads."""
         try:
-            plugin = _plugin(url)
-            _judge(plugin, self._allowed)
-            return None if message is None else _notify(plugin, message)
+            with _overhearing() as heard:
+                plugin = _plugin(url)
+                _judge(plugin, self._allowed)
+                return None if message is None else _notify(plugin, message, heard)
         except Exception as error:  # a thread of its own must not raise
             return error
+
+
+@contextmanager
+def _overhearing() -> Iterator[list[str]]:
+    """What apprise says meanwhile on this thread, and nobody else hears."""
+    for name in _TALKATIVE:
+        logging.getLogger(name).addFilter(_overhear)  # once: the same one is not added again
+    heard: list[str] = []
+    token = _heard.set(heard)
+    try:
+        yield heard
+    finally:
+        _heard.reset(token)
+
+
+def _overhear(record: logging.LogRecord) -> bool:
+    """Whether a record is for the log of the process: it is, unless a message is sent here."""
+    heard = _heard.get()
+    if heard is not None and record.levelno >= logging.WARNING:
+        heard.append(" ".join(record.getMessage().split()))
+    return heard is None
 
 
 def _plugin(url: str) -> Any:
@@ -67,15 +99,23 @@ def _plugin(url: str) -> Any:
     apprise = _apprise()
     plugin: Any = apprise.Apprise.instantiate(url, asset=_asset())
     if plugin is None:
-        raise SendError(
+        raise (SendError if _needs_more(scheme_of(url)) else Unusable)(
             f"apprise cannot use {mask_url(url)}: check the URL, and that what its service needs is installed"
         )
     if (refusal := refusal_of(plugin, scheme_of(url))) is not None:
-        raise SendError(f"a channel cannot have this URL: {refusal}")
+        raise Unusable(f"a channel cannot have this URL: {refusal}")
     # Whatever the URL says: nobody judged where a redirect leads, or a server that names another one.
     plugin.redirects = plugin.discovery = False
     plugin.socket_connect_timeout, plugin.socket_read_timeout = CONNECT_SECONDS, READ_SECONDS
     return plugin
+
+
+def _needs_more(scheme: str) -> bool:
+    """Whether apprise knows it, and lacks a library on this machine."""
+    from apprise.manager_plugins import NotificationManager
+
+    known: Any = NotificationManager()  # type: ignore[no-untyped-call]
+    return scheme in known and not known[scheme].enabled
 
 
 def _apprise() -> Any:
@@ -108,7 +148,7 @@ def _judge(plugin: Any, allowed: AllowedHosts) -> None:
                 raise SendError(f"{host} resolves to {refusal}")
 
 
-def _notify(plugin: Any, message: Message) -> SendError | None:
+def _notify(plugin: Any, message: Message, heard: list[str]) -> SendError | None:
     from apprise import Apprise, NotifyFormat
 
     headers = getattr(plugin, "headers", None)
@@ -125,5 +165,4 @@ def _notify(plugin: Any, message: Message) -> SendError | None:
     # Each try for itself: a URL may say that its failures do not matter.
     if any(attempt for service in result for attempt in service.attempts):
         return None
-    said = [" ".join(str(entry.message).split()) for entry in result.logs()]
-    return SendError("; ".join(dict.fromkeys(said)) or "apprise could not send it, and does not say why")
+    return SendError("; ".join(dict.fromkeys(heard)) or "apprise could not send it, and does not say why")

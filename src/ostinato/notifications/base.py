@@ -7,7 +7,7 @@ from typing import Protocol
 from ostinato.errors import OstinatoError
 from ostinato.notifications.text import Message
 
-__all__ = ["ChannelSender", "SendError", "Suppressed"]
+__all__ = ["ChannelSender", "SendError", "Suppressed", "Unusable"]
 
 
 class SendError(OstinatoError):
@@ -17,6 +17,10 @@ class SendError(OstinatoError):
         super().__init__(message)
         self.retry_after = retry_after
         """After how many seconds its server wants to be asked again, if it says so."""
+
+
+class Unusable(SendError):
+    """No machine could send anything to such a URL."""
 
 
 class Suppressed(SendError):

@@ -126,7 +126,14 @@ def _title(delivery: Delivery, facts: Facts) -> str:
         mark, words = _ODD, "succeeded with errors"
     elif delivery.kind is NoticeKind.MISSED and count > 1:
         words = f"missed {count} due times"
-    return f"{mark} {_cut(delivery.subject, NAME)} {words}"
+    return f"{mark} {_cut(_subject(delivery, facts.run), NAME)} {words}"
+
+
+def _subject(delivery: Delivery, run: Run | None) -> str:
+    """What it is about: a command that has no other name is called by what it does."""
+    if delivery.schedule is None and run is not None and isinstance(run.work, ProcessWork):
+        return _clean(line_of(run.work))
+    return delivery.subject
 
 
 def _lines(delivery: Delivery, facts: Facts) -> Iterator[str]:
@@ -190,7 +197,7 @@ def _often(delivery: Delivery, facts: Facts, zone: str) -> Iterator[str]:
     if incident is None or delivery.kind is NoticeKind.RECOVERED:
         return
     if incident.count > 1:
-        yield f"{counted(incident.count, 'time')} since {_time(incident.opened_at, zone)}"
+        yield f"{counted(incident.count, 'time')} since {_time(min(incident.opened_at, _happened_at(delivery)), zone)}"
     if incident.reopened:
         yield f"It came back {counted(incident.reopened, 'time')}."
 

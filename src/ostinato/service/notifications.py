@@ -15,7 +15,7 @@ from ostinato.clock import Clock, Micros, from_micros, micros_of
 from ostinato.durations import Duration, duration_text, parse_duration
 from ostinato.errors import Conflict, InvalidInput, NotFound, TimingError
 from ostinato.logs import get_logger
-from ostinato.models.channel_url import check_url, mask_url
+from ostinato.models.channel_url import check_url, is_reference, mask_url
 from ostinato.models.ids import DeliveryId, RuleId
 from ostinato.models.notification import (
     RULE_KINDS,
@@ -54,6 +54,8 @@ _NAMED = 5
 _NONE = "none"
 """What takes a value away."""
 _LONGEST_NOTE = 10_000
+_CHAT = "telegram:"
+"""What the names of the channels begin with that chats are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +130,10 @@ class Sender(Protocol):
 
     async def check_channel(self, url: str) -> str | None:
         """Why nothing could be sent to such a URL from here; None if nothing speaks against it. It sends nothing."""
+        ...
+
+    async def refuse_channel(self, url: str) -> None:
+        """InvalidInput, if no machine could send anything to such a URL."""
         ...
 
 
@@ -208,6 +214,9 @@ class NotificationService:
     ) -> tuple[ChannelStatus, bool]:
         """The same; says also whether it is new."""
         check_channel(name)
+        chat = name.removeprefix(_CHAT)
+        if url is not None and chat != name and url != f"telegram://{chat}":
+            raise InvalidInput(f"{name!r} is the channel of a chat", field="name", hint=_chat_hint(chat))
         known = next(iter(await self._store.notifications.list_channels([name])), None)
         if known is None and url is None:
             raise InvalidInput(f"there is no channel {name!r} yet", field="url", hint="give its URL")
@@ -225,6 +234,8 @@ class NotificationService:
         )
         if known is not None and draft == known:
             return await self.get(name), False
+        if draft.url != before.url and not is_reference(draft.url):
+            await self._sender.refuse_channel(draft.url)
         is_new = await self._store.notifications.put_channel(draft, now)
         self._known.add(name)
         return await self.get(name), is_new
@@ -334,6 +345,10 @@ class NotificationService:
         before = None if cursor is None else DeliveryId(read_cursor(cursor, wanted, int)[0])
         asked = replace(wanted, before_id=before, limit=check_limit(limit) + 1)
         found = await self._store.notifications.list_deliveries(asked)
+        if not found and channel is not None:
+            kept = await self._store.notifications.list_deliveries(DeliveryFilter(channel=channel, limit=1))
+            if not kept:  # a channel that was removed may have some
+                await self._stored(channel)
         more = cursor_text([found[limit - 1].id], wanted) if len(found) > limit else None
         return Page([*await self._waits.of(found[:limit])], more)
 
@@ -363,11 +378,9 @@ class NotificationService:
             await self._add_chats(wanted - self._known)
         for name in sorted(wanted - self._known):
             there = f"the channels are {_listed(sorted(self._known))}" if self._known else "there is none yet"
-            raise InvalidInput(
-                f"there is no channel {name!r}",
-                field=field,
-                hint=f"{there}; add it with 'ostinato notify add {name} URL'",
-            )
+            chat = name.removeprefix(_CHAT)
+            how = f"add it with 'ostinato notify add {name} URL'" if chat == name else _chat_hint(chat)
+            raise InvalidInput(f"there is no channel {name!r}", field=field, hint=f"{there}; {how}")
 
     async def _add_chats(self, names: Iterable[str]) -> None:
         """Chats on the list of the settings are channels, also before the bot has started for the first time."""
@@ -445,6 +458,10 @@ def _checked_kinds(on: str | Iterable[str] | None, *, has_digest: bool) -> froze
     if NoticeKind.ANSWER in kinds:
         raise InvalidInput("an answer is for who asked", field="on", hint=f"use {', '.join(SELECTABLE)}")
     return kinds
+
+
+def _chat_hint(chat: str) -> str:
+    return f'put the chat into [telegram.chats] of ostinato.toml: "{chat}" = "viewer"'
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -193,6 +193,9 @@ def _is_held_at(schedule: Schedule, due: datetime) -> bool:
 
 def _facts(schedule: Schedule, now: datetime, nodes: list[Node], zone: str) -> tuple[str, ...]:
     facts = [schedule.sentence or f"timing {schedule.timing!r}"]
+    fresh = _freshness(schedule, now, zone)
+    if fresh is not None and fresh.startswith("late"):
+        facts.insert(0, fresh)
     if schedule.next_run_reason is not None:
         facts.append(schedule.next_run_reason)
     if schedule.next_run_at is not None:
@@ -202,7 +205,7 @@ def _facts(schedule: Schedule, now: datetime, nodes: list[Node], zone: str) -> t
         facts.append("no engine is running on this database")
     elif (needs := schedule.work.needs) is not None and not any(needs in node.tasks for node in nodes):
         facts.append(unserved(needs))
-    if (fresh := _freshness(schedule, now, zone)) is not None:
+    if fresh is not None and fresh not in facts:
         facts.append(fresh)
     facts += [change.sentence(zone) for change in schedule.changes]
     if schedule.failures:

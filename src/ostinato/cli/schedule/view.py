@@ -98,7 +98,7 @@ def print_schedules(database: OpenDatabase, schedules: Sequence[Schedule], *, as
                 "-" if next_at is None else span((next_at - now).total_seconds()),
                 "-" if last is None else state_cell(last),
                 "-" if last_at is None else span((now - last_at).total_seconds()),
-                Styled(state, _STYLES.get(state, "")),
+                Styled(f"{state}, late", "red") if schedule.late else Styled(state, _STYLES.get(state, "")),
                 schedule.name,
                 schedule.timing,
                 work_cell(schedule.work),

@@ -16,6 +16,7 @@ from ostinato.models.ids import RunId, ScheduleId
 from ostinato.models.policy import notify_of
 from ostinato.models.run import Ending, Finish, notice_of
 from ostinato.models.states import RunState, check_transition
+from ostinato.models.work_kinds import counted_as, subject_of
 from ostinato.stores.runs import NONE_ENDED, Unstarted
 from ostinato.stores.sql.connection import Connection
 from ostinato.stores.sql.events import note_runs
@@ -31,7 +32,8 @@ UPDATE runs SET state = :state, cause = :cause, reason = :reason, finished_at = 
 WHERE id = ANY (:ids::bigint[]) AND state = 'queued' RETURNING id, schedule_id, session
 """
 _ENDED = """
-SELECT r.id, r.token, s.name, r.task, r.kind, r.schedule_id, r.project, r.policy, r.attempt, r.due_at, r.count
+SELECT r.id, r.token, s.name, r.task, r.kind, r.schedule_id, r.project, r.policy, r.attempt, r.due_at, r.count,
+       r.work, r.session
 FROM runs r LEFT JOIN schedules s ON s.id = r.schedule_id WHERE r.id = ANY (:ids::bigint[]) ORDER BY r.id
 """
 _TOLD = frozenset({RunState.EXPIRED, RunState.FAILED})
@@ -65,7 +67,7 @@ async def end_queued(db: C, parts: Parts[C], ids: Sequence[RunId], ending: Endin
 
 def _finish(row: Sequence[Any], ending: Ending, now: Micros) -> Finish:
     """The end of a run that never started, from _ENDED."""
-    id, token, schedule, task, kind, schedule_id, project, policy, attempt, due_at, count = row
+    id, token, schedule, task, kind, schedule_id, project, policy, attempt, due_at, count, work, session = row
     return Finish(
         id=RunId(id),
         token=token,
@@ -80,7 +82,8 @@ def _finish(row: Sequence[Any], ending: Ending, now: Micros) -> Finish:
         attempt=attempt,
         due_at=due_at,
         count=count,
-        name=task or kind,
+        name=counted_as(task, schedule, kind),
+        subject="" if schedule else subject_of(task, kind, work, session),
         project=project,
         notify=notify_of(policy),
     )

@@ -72,7 +72,9 @@ WHERE incident_id = ANY (:ids::bigint[]) AND state = 'pending' AND data LIKE '%"
 # errors as its cause.
 _IN_ITS_TIME = """
 r.finished_at >= i.opened_at AND r.finished_at <= i.last_at
-  AND (r.cause = i.cause OR i.cause IN ('broken', 'late')) AND (r.state IN ('failed', 'expired') OR r.cause = 'errors')
+  AND (r.cause = i.cause AND (r.state IN ('failed', 'expired') OR r.cause IN ('errors', 'late'))
+       OR i.cause IN ('broken', 'late') AND (r.state IN ('failed', 'expired') OR r.cause = 'errors')
+          AND r.kind <> 'check_in')
 """
 _RUNS = f"""
 SELECT id, is_manual FROM (
@@ -83,7 +85,12 @@ SELECT id, is_manual FROM (
     SELECT r.id, r.trigger = 'manual' FROM incidents i
     JOIN runs r ON coalesce(r.task, r.kind) = i.subject
     WHERE i.id = :id AND i.schedule IS NULL AND {_IN_ITS_TIME}
-      AND NOT EXISTS (SELECT 1 FROM schedules s WHERE s.id = r.schedule_id)) found
+      AND NOT EXISTS (SELECT 1 FROM schedules s WHERE s.id = r.schedule_id)
+    UNION ALL
+    SELECT r.id, r.trigger = 'manual' FROM incidents i
+    JOIN runs f ON f.id = i.first_run JOIN runs r ON r.kind = f.kind AND r.work = f.work
+    WHERE i.id = :id AND i.schedule IS NULL AND i.subject LIKE f.kind || ' %' AND {_IN_ITS_TIME}
+      AND r.schedule_id IS NULL AND r.session IS NULL) found
 ORDER BY is_manual, id DESC LIMIT :limit
 """
 _REPEATED = "SELECT retry_of, id, state, reason FROM runs WHERE retry_of = ANY (:ids::bigint[]) ORDER BY id DESC"
