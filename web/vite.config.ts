@@ -18,7 +18,8 @@ const fontLicence: Plugin = {
 };
 
 export default defineConfig({
-  base: "/",
+  // Relative: the server puts the place where it is mounted into index.html.
+  base: "./",
   plugins: [react(), tailwindcss(), fontLicence],
   resolve: {
     alias: {

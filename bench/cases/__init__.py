@@ -14,6 +14,7 @@ from bench.cases.sessions import sessions
 from bench.cases.shell import shell
 from bench.cases.telling import telling
 from bench.cases.throughput import postgres_async, sqlite_async, sqlite_sync
+from bench.cases.transactions import transactions
 from bench.measure import Case, Options, Place
 
 __all__ = ["CASES", "NEEDS_SERVER"]
@@ -31,5 +32,16 @@ CASES: dict[str, Callable[[Place, Options], Case]] = {
     "rest": rest,
     "flood": flood,
     "telling": telling,
+    "transactions": transactions,
 }
-NEEDS_SERVER = {"postgres-async", "lateness", "idle", "sessions", "interrupt", "rest", "flood", "telling"}
+NEEDS_SERVER = {
+    "postgres-async",
+    "lateness",
+    "idle",
+    "sessions",
+    "interrupt",
+    "rest",
+    "flood",
+    "telling",
+    "transactions",
+}

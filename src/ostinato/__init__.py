@@ -15,16 +15,20 @@ if TYPE_CHECKING:
         InvalidInput,
         LaneCleared,
         MessageStale,
+        NoResult,
         NotExecuted,
         NotFound,
         OstinatoError,
         QueueDropped,
         QueueFull,
+        RunCancelled,
+        RunFailed,
         Snooze,
         TimingError,
         WaitTimeout,
     )
     from ostinato.execution.context import RunContext, current_run
+    from ostinato.models.access import Identity
     from ostinato.models.app_event import AppEvent, AppEventKind, AppEventName
     from ostinato.models.budget import Budget
     from ostinato.models.event import Event
@@ -39,7 +43,7 @@ if TYPE_CHECKING:
     from ostinato.models.work_kinds import Shown, Work, WorkField, WorkKind
     from ostinato.models.work_values import Agent, CheckIn, Function, Http, Shell
     from ostinato.service.schedules.drafts import ScheduleSpec
-    from ostinato.tasks import RunHandle, Task
+    from ostinato.tasks import RunHandle, Task, TaskCall
     from ostinato.timing import At, Cron, DailyAt, Every, Except, Monthly, Or, Timing, Weekly, parse_timing
 
 __all__ = [
@@ -63,12 +67,14 @@ __all__ = [
     "Function",
     "Gate",
     "Http",
+    "Identity",
     "InvalidInput",
     "Keep",
     "Lane",
     "LaneCleared",
     "MessageStale",
     "Monthly",
+    "NoResult",
     "Node",
     "NotExecuted",
     "NotFound",
@@ -83,7 +89,9 @@ __all__ = [
     "QueueFull",
     "Retry",
     "Run",
+    "RunCancelled",
     "RunContext",
+    "RunFailed",
     "RunHandle",
     "RunState",
     "Schedule",
@@ -94,6 +102,7 @@ __all__ = [
     "Shown",
     "Snooze",
     "Task",
+    "TaskCall",
     "Timing",
     "TimingError",
     "Trigger",
@@ -115,16 +124,20 @@ _HOMES = {
         "InvalidInput",
         "LaneCleared",
         "MessageStale",
+        "NoResult",
         "NotExecuted",
         "NotFound",
         "OstinatoError",
         "QueueDropped",
         "QueueFull",
+        "RunCancelled",
+        "RunFailed",
         "Snooze",
         "TimingError",
         "WaitTimeout",
     ),
     "ostinato.execution.context": ("RunContext", "current_run"),
+    "ostinato.models.access": ("Identity",),
     "ostinato.models.app_event": ("AppEvent", "AppEventKind", "AppEventName"),
     "ostinato.models.budget": ("Budget",),
     "ostinato.models.event": ("Event",),
@@ -139,7 +152,7 @@ _HOMES = {
     "ostinato.models.work_kinds": ("Shown", "Work", "WorkField", "WorkKind"),
     "ostinato.models.work_values": ("Agent", "CheckIn", "Function", "Http", "Shell"),
     "ostinato.service.schedules.drafts": ("ScheduleSpec",),
-    "ostinato.tasks": ("RunHandle", "Task"),
+    "ostinato.tasks": ("RunHandle", "Task", "TaskCall"),
     "ostinato.timing": (
         "At",
         "Cron",
@@ -158,11 +171,18 @@ _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
 def __getattr__(name: str) -> Any:
     module = _HOME_OF.get(name)
+    if name == "__version__":
+        return _version()
     if module is None:
         raise AttributeError(f"module 'ostinato' has no attribute {name!r}")
     value = getattr(import_module(module), name)
     globals()[name] = value
     return value
+
+
+def _version() -> str:
+    """As it is installed: asked for only if somebody wants to know, because to look it up takes a while."""
+    return import_module("importlib.metadata").version("ostinato")  # type: ignore[no-any-return]
 
 
 def __dir__() -> list[str]:

@@ -9,19 +9,23 @@ import asyncio
 import atexit
 import contextlib
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime
 from functools import partial
 from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar, Unpack, overload
 
-from ostinato.clock import Clock, SystemClock
-from ostinato.config import Settings, load_settings, without_password
+from ostinato.clock import Clock, SystemClock, from_micros
+from ostinato.config import Settings, database_file, load_settings, switched_off, without_password
 from ostinato.durations import Duration, parse_duration
 from ostinato.engine.node import Engine
 from ostinato.errors import InvalidInput
 from ostinato.event_loop_host import EventLoopHost
 from ostinato.execution.context import RunContext
 from ostinato.execution.registry import Check, Isolation, Registry, TaskDefinition
+from ostinato.integrations.transactions.drainer import Drainer
+from ostinato.integrations.transactions.enqueueing import TransactionEnqueuer
+from ostinato.integrations.transactions.outbox import Outbox, open_outbox
 from ostinato.listeners import Callback, Listeners, check_event_kind
 from ostinato.logs import get_logger
 from ostinato.models.app_event import AppEventKind, AppEventName
@@ -37,6 +41,13 @@ from ostinato.termination import drain_on_sigterm, interrupts_force, leave_sigte
 from ostinato.timing import Timing
 from ostinato.wiring import Container, open_container
 
+if TYPE_CHECKING:
+    from flask import Flask
+
+    from ostinato.api.host_login import Who
+    from ostinato.api.mount import MountedApp
+    from ostinato.integrations.lifespan import Lifespan
+
 __all__ = ["Ostinato"]
 
 log = get_logger("ostinato")
@@ -48,6 +59,8 @@ C = TypeVar("C", bound=Callback)
 
 _BOT = "telegram"
 """The name of the bot among the services of a node."""
+_OUTBOX = "outbox "
+"""How the names of the services begin that drain outboxes."""
 
 
 class TaskDecorator(Protocol):
@@ -72,23 +85,41 @@ class Ostinato(Resources[Sync]):
         slots: int | None = None,
         lanes: dict[str, int] | None = None,
         rates: dict[str, str] | None = None,
+        enabled: bool | None = None,
         settings: Settings | None = None,
         clock: Clock | None = None,
     ) -> None:
-        if settings is not None and any(value is not None for value in (db, tz, slots, lanes, rates)):
-            raise InvalidInput("give either settings or db, tz, slots, lanes and rates, not both", field="settings")
+        if settings is not None and any(value is not None for value in (db, tz, slots, lanes, rates, enabled)):
+            raise InvalidInput(
+                "give either settings or db, tz, slots, lanes, rates and enabled, not both", field="settings"
+            )
         self.name = check_key(name, "name", "give the app a name such as shop")
-        self.settings = settings or load_settings(db=db, tz=tz, slots=slots, lanes=lanes, rates=rates)
+        self.settings = settings or load_settings(db=db, tz=tz, slots=slots, lanes=lanes, rates=rates, enabled=enabled)
         self.clock: Clock = clock or SystemClock()
         tuning = self.settings.tuning
         self.registry = Registry(check_seconds=tuning.check_seconds, listeners=Listeners(tuning))
         self._declared: dict[str, ScheduleSpec] = {}
         self._logged: set[str] = set()
-        """The declared schedules that the log has told of since the start."""
+        """The declared schedules whose due times the log has told of since the start."""
+        self._compared: set[str] = set()
+        """Those of which it has told what people changed."""
         self._declaring: asyncio.Task[None] | None = None
         """What was declared after the start is on its way into the database."""
-        super().__init__(Sync, EventLoopHost(self._open), self.registry.throttle)
+        self._outboxes: dict[str, Outbox] = {}
+        self._drainers: dict[str, Drainer] = {}
+        """Of the engine that is started, by the names of their services."""
+        host = EventLoopHost(self._open)
+        host.before_fork = self._close_before_fork
+        super().__init__(Sync, host, self.registry.throttle)
         self.aio = Aio(self)
+        self._enqueuer = TransactionEnqueuer(
+            self.clock,
+            (self.runs, self.aio.runs),
+            (self._transactions, self.aio._transactions),
+            encode=self.registry.encode_calls,
+            in_postgres=self.settings.db.startswith(("postgresql:", "postgres:")),
+            poke=self._poke_outboxes,
+        )
 
     # Declaring
 
@@ -161,9 +192,10 @@ class Ostinato(Resources[Sync]):
     def _register(
         self, definition: TaskDefinition, schedule: Timing | str | None, enabled: bool, tz: str | None
     ) -> Task[..., Any]:
-        task: Task[..., Any] = Task(definition, self.runs, self.aio.runs)
+        task: Task[..., Any] = Task(definition, self.runs, self.aio.runs, self._enqueuer)
         if schedule is not None:
             name = definition.name
+            _check_schedulable(definition)
             self._declared[name] = ScheduleSpec(
                 name, schedule, task, tz, enabled=enabled, owner="code", origin=self.name, policy={}
             )
@@ -207,10 +239,53 @@ class Ostinato(Resources[Sync]):
 
         return register if callback is None else register(callback)
 
+    # Outboxes
+
+    def outbox(self, database: object) -> Outbox:
+        """The outbox in another database: of a SQLAlchemy engine, a URL, or a database alias of Django."""
+        return open_outbox(database)
+
+    def add_outbox(self, database: object) -> Outbox:
+        """Let the engines of this app take what is in this outbox into the ledger; twice is as once."""
+        outbox = open_outbox(database)
+        outbox = self._outboxes.setdefault(outbox.name, outbox)
+        self._host.call_soon(self._drain_outboxes)
+        return outbox
+
+    @property
+    def outboxes(self) -> Sequence[Outbox]:
+        """Those that the engines of this app drain."""
+        return list(self._outboxes.values())
+
+    def _drain_outboxes(self, container: Container) -> None:
+        """Start a service for each that has none yet, beside the engine."""
+        engine = container.engine
+        if engine is None:
+            return
+        for outbox in self._outboxes.values():
+            name = f"{_OUTBOX}{outbox.name}"
+            if name not in self._drainers:
+                tell = partial(engine.watchdog.tell, name)
+                drainer = Drainer(outbox, container.services.transactions.take, container.clock, tell)
+                self._drainers[name] = drainer
+                engine.watchdog.start(name, drainer.run)
+
+    def _poke_outboxes(self, *_: object) -> None:
+        """Something was committed in this process that may be in one of them."""
+        if self._drainers:
+            self._host.call_soon(self._look_into_outboxes)
+
+    def _look_into_outboxes(self, _: Container) -> None:
+        for drainer in self._drainers.values():
+            drainer.signal.set()
+
     # Starting and stopping
 
     def start(self) -> Ostinato:
-        """Start the engine in the background; safe to call twice. SIGTERM drains it, unless it has a handler."""
+        """Start the engine in the background; safe to call twice. SIGTERM drains it, unless it has a handler.
+
+        Where the engine is switched off (`enabled`), it only opens the database, and the log says so.
+        """
         self._host.run(self._start, alone=True)
         drain_on_sigterm(self)
         return self
@@ -219,7 +294,7 @@ class Ostinato(Resources[Sync]):
         """Drain and stop the engine and close the database; safe to call twice, or without a start.
 
         Calls work while it drains; calls that come while the database is being closed wait, and open it again. If a
-        Ctrl-C led to this call, another one forces the stop.
+        Ctrl-C led to this call, a line on stderr says which runs it waits for, and another Ctrl-C forces the stop.
         """
         drain = partial(_stop_engine, grace=_seconds(grace))
         atexit.unregister(self._drain_at_exit)
@@ -234,19 +309,67 @@ class Ostinato(Resources[Sync]):
         """While a stop drains: stop waiting for running work. Being cut off counts as an attempt."""
         self._host.call_soon(_force)
 
+    def under_way(self) -> Sequence[str]:
+        """The runs that the engine of this process executes just now, in words."""
+        container = self._host.container
+        return [] if container is None or container.engine is None else container.engine.runner.under_way
+
     async def __aenter__(self) -> Ostinato:
-        await self._host.adopt()
-        try:
-            await self.aio.start()
-        except BaseException:
-            await self.aio.stop()  # nobody else will: without an enter there is no exit
-            raise
+        await self._enter(engine=True)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        await self._leave()
+
+    async def _enter(self, *, engine: bool) -> None:
+        """Open the database on the running loop, and start the engine there."""
+        await self._host.adopt()
+        try:
+            await (self.aio.start() if engine else self._host.arun(_leave_open))
+        except BaseException:
+            await self._leave()  # nobody else will: without an enter there is no exit
+            raise
+
+    async def _leave(self) -> None:
+        """Drain the engine and close the database."""
         await self.aio.stop()
+
+    # In a web app
+
+    def init_flask(self, flask_app: Flask) -> None:
+        """Make this the scheduler of a Flask app: tasks run in its app context, and each process that serves it runs an
+        engine from its first request on.
+
+        Its config may say `OSTINATO_ENGINE = False`; there is no engine either while it is `TESTING`.
+        """
+        from ostinato.integrations.flask import init_flask
+
+        self.registry.contexts.enter = flask_app.app_context
+        init_flask(self, flask_app)
+
+    def lifespan(self, other: Lifespan | None = None, *, engine: bool = True) -> Lifespan:
+        """The lifespan of a FastAPI, Starlette or Litestar app: the engine runs on the server's loop and drains at its
+        end.
+
+        `other` is a lifespan of your own: the engine runs inside it, and its state is passed on. With `engine=False`
+        only the database is opened: other nodes run the work. A server never calls the lifespan of a mounted app.
+        """
+        from ostinato.integrations.lifespan import lifespan_of
+
+        return lifespan_of(self, partial(self._enter, engine=engine), self._leave, other)
+
+    def asgi(self, who: Who | None = None, *, login_url: str | None = None) -> MountedApp:
+        """An ASGI app with the page, the API and the stream, to be mounted at any path of another app.
+
+        `who(request)` says who is logged in there: an Identity, or None. Without it, people log in with a link or a
+        token. Who is not logged in there is sent to `login_url`, in which `{next}` becomes the address of the page. It
+        starts no engine: `lifespan()` or `start()` does.
+        """
+        from ostinato.api.mount import MountedApp
+
+        return MountedApp(self._host, self._leave, who, login_url)
 
     async def _open(self) -> Container:
         container = await open_container(self.settings, self.clock, self.registry)
@@ -257,7 +380,11 @@ class Ostinato(Resources[Sync]):
     async def _start(self, container: Container) -> None:
         if container.engine is not None:
             return
+        if (why := switched_off(self.settings)) is not None:
+            log.info("no engine is started here: %s", why)
+            return
         self._logged.clear()
+        self._compared.clear()
         await self._declare(container)
         engine = container.make_engine()
         try:
@@ -267,6 +394,8 @@ class Ostinato(Resources[Sync]):
             raise
         container.engine = engine
         _start_bot(container, engine)
+        self._drainers.clear()
+        self._drain_outboxes(container)
 
     def with_engine(self, use: Callable[[Engine], Awaitable[T]]) -> T:
         """Run `use` with the engine, on its loop: the started one, or one that only does what it is told.
@@ -292,12 +421,26 @@ class Ostinato(Resources[Sync]):
         """Make the schedules that the code declares be so, and mark those that it no longer does."""
         if not self.registry.tasks:
             return  # no code: a plain engine, which must not speak for an app of the same name
+        since = from_micros(self.clock.now())
         await container.services.schedules.add_many(self._declared.values())
         orphans = await container.store.schedules.mark_orphans(self.name, list(self._declared), self.clock.now())
         if orphans:
             log.warning("schedules %s are no longer declared by app %r: orphaned", ", ".join(orphans), self.name)
+        await self._log_changes(container, since)
         if is_scheduling_logged():
             await self._log_declared(container)
+
+    async def _log_changes(self, container: Container, since: datetime) -> None:
+        """What the code has changed of its schedules with this start, and what people changed of what it says."""
+        new = [name for name in self._declared if name not in self._compared]
+        self._compared.update(new)
+        found = await container.store.schedules.list_schedules(ScheduleFilter(names=tuple(new))) if new else []
+        for schedule in found:
+            for change in schedule.changes:
+                if change.by is not None:
+                    log.warning("schedule %s: %s", schedule.name, change.sentence(self.settings.tz))
+                elif change.at >= since:
+                    log.info("schedule %s: %s", schedule.name, change.sentence(self.settings.tz))
 
     async def _log_declared(self, container: Container) -> None:
         """When those are due that the log has not told of yet; of many, the first and how many more."""
@@ -306,6 +449,16 @@ class Ostinato(Resources[Sync]):
         shown = ScheduleFilter(names=tuple(new[:MOST_SCHEDULES]))
         schedules = await container.store.schedules.list_schedules(shown) if new else []
         log_schedules(schedules, more=len(new[MOST_SCHEDULES:]))
+
+    def _close_before_fork(self) -> None:
+        """A child could not open a SQLite file that its parent has open; without an engine, nobody needs it to be."""
+        container = self._host.container
+        if container is None or not container.is_idle or database_file(self.settings.db) is None:
+            return
+        try:
+            self._host.leave(_stop_engine, Container.close)
+        except Exception:
+            log.exception("the database could not be closed before a fork: a child cannot use it")
 
     def _drain_at_exit(self) -> None:
         if self._host.container is None:
@@ -342,6 +495,18 @@ class Aio(Resources[Async]):
         return await self._app._host.arun(lambda container: self._app._with_engine(container, use))
 
 
+def _check_schedulable(definition: TaskDefinition) -> None:
+    """A schedule that the code declares gives no arguments: whatever needs one would fail each time."""
+    required = [] if definition.signature is None else definition.signature.required
+    if required:
+        raise InvalidInput(
+            f"task {definition.name!r} cannot be scheduled here: its schedule gives no arguments, and it needs "
+            + ", ".join(map(repr, required)),
+            field="schedule",
+            hint=f"give defaults, or add a schedule of a call: Function({definition.name!r}, [arguments])",
+        )
+
+
 def _start_bot(container: Container, engine: Engine) -> None:
     """Listen to Telegram beside the engine, if there is a token. It ends before the engine does."""
     settings = container.settings
@@ -369,7 +534,9 @@ def _seconds(grace: Duration | None) -> float | None:
 async def _stop_engine(container: Container, grace: float | None = None) -> None:
     if container.engine is not None:
         try:
-            await container.engine.watchdog.stop(_BOT)  # first: what people ask for now is for a node that stays
+            # First: what people ask for now, and what comes out of an outbox, is for a node that stays.
+            services = container.engine.watchdog.services
+            await container.engine.watchdog.stop(_BOT, *(name for name in services if name.startswith(_OUTBOX)))
             await container.engine.stop(grace)
         finally:
             container.engine = None

@@ -34,7 +34,16 @@ from ostinato.timing.zones import check_zone
 from ostinato.trust import require_trust, trusted_places
 from ostinato.tuning import DEFAULT_TUNING, Tuning
 
-__all__ = ["AgentCli", "Settings", "absolute_db", "database_file", "load_settings", "passwords_in", "without_password"]
+__all__ = [
+    "AgentCli",
+    "Settings",
+    "absolute_db",
+    "database_file",
+    "load_settings",
+    "passwords_in",
+    "switched_off",
+    "without_password",
+]
 
 CONFIG_FILE = "ostinato.toml"
 SHORTEST_LEASE = timedelta(seconds=10)
@@ -50,6 +59,8 @@ class Settings:
     schema: str = "ostinato"
     tz: str = "UTC"
     app: str | None = None
+    enabled: bool = True
+    """Whether this process may start an engine. Of several switches any "off" wins: see `switched_off`."""
     slots: int = 256
     lanes: Mapping[str, int] = field(default_factory=dict)
     """Limits that were set; the four default lanes exist anyway."""
@@ -60,6 +71,8 @@ class Settings:
     lease: timedelta = timedelta(seconds=15)
     output_cap: int = 1_000_000
     """How many bytes of its output a run keeps."""
+    max_result: int = 1_048_576
+    """How many bytes of JSON a task may return."""
     http_allow: tuple[str, ...] = ()
     """Networks and hosts that HTTP work may call although they are not public; `private` is all of them."""
     notify_allow: tuple[str, ...] = ()
@@ -93,8 +106,10 @@ class Settings:
     """How much `up`, `worker` and `web` log; None for what suits the command. In an app, `logging` decides."""
     log_format: LogFormat = "auto"
     """How they write it."""
+    disabled_by: tuple[str, ...] = field(default=(), repr=False)
+    """The switches that are off, in words. Not a setting: no file and no variable names it."""
     tuning: Tuning = field(default=DEFAULT_TUNING, repr=False)
-    """Not a setting: no file and no variable names it."""
+    """Not a setting, either."""
 
     def __post_init__(self) -> None:
         # Once, and not at each opening: a program that changes its folder keeps its database.
@@ -148,7 +163,8 @@ def passwords_in(url: str) -> list[str]:
     return [*found, *(unquote(password) for password in found)]
 
 
-_NAMES = {setting.name for setting in fields(Settings)} - {"tuning"}
+_NAMES = {setting.name for setting in fields(Settings)} - {"tuning", "disabled_by"}
+_SWITCH = "OSTINATO_ENABLED"
 
 
 def load_settings(
@@ -158,7 +174,8 @@ def load_settings(
     trusted_places()  # a wrong one is told, also where nothing asks for it
     environment = os.environ if environment is None else environment
     given: dict[str, Any] = {"tz": machine_zone(environment)}
-    given.update(_from_file((folder or Path.cwd()) / CONFIG_FILE))
+    in_file = _from_file((folder or Path.cwd()) / CONFIG_FILE)
+    given.update(in_file)
     lanes = {**_coerce("lanes", given.get("lanes", {})), **_named(environment, "OSTINATO_LANE_")}
     rates = {**_coerce("rates", given.get("rates", {})), **_named(environment, "OSTINATO_RATE_")}
     if variables := telegram_from_environment(environment):
@@ -167,10 +184,31 @@ def load_settings(
     given.update({name: value for name, value in arguments.items() if value is not None})
     for name, before in (("lanes", lanes), ("rates", rates)):
         given[name] = {**before, **_coerce(name, arguments.get(name) or {})}
-    settings = replace(Settings(), **{name: _coerce(name, value) for name, value in given.items()})
+    off = _switches_off(in_file, environment, arguments)
+    given.update(enabled=not off)
+    settings = replace(Settings(), disabled_by=off, **{name: _coerce(name, value) for name, value in given.items()})
     for lane in settings.rates.keys() - settings.lane_limits.keys():
         raise InvalidInput(f"rates.{lane} is set, but not its limit", field="rates", hint=f"set lanes.{lane} too")
     return settings
+
+
+def _switches_off(
+    in_file: Mapping[str, Any], environment: Mapping[str, str], arguments: Mapping[str, Any]
+) -> tuple[str, ...]:
+    """Which of the switches of the engine are off. Unlike other settings, no source overrides another's "off"."""
+    switches = (
+        (f"enabled is false in {CONFIG_FILE}", in_file.get("enabled")),
+        (f"{_SWITCH} is {environment.get(_SWITCH)}", environment.get(_SWITCH)),
+        ("the code says enabled=False", arguments.get("enabled")),
+    )
+    return tuple(what for what, value in switches if value is not None and not _flag("enabled", value))
+
+
+def switched_off(settings: Settings, environment: Mapping[str, str] | None = None) -> str | None:
+    """Why this process starts no engine; None if it may. The variable counts whatever the settings were made of."""
+    off = list(settings.disabled_by) or ([] if settings.enabled else ["enabled is False in the settings"])
+    off += [one for one in _switches_off({}, os.environ if environment is None else environment, {}) if one not in off]
+    return f"the engine is switched off: {' and '.join(off)}" if off else None
 
 
 def machine_zone(environment: Mapping[str, str]) -> str:
@@ -216,6 +254,8 @@ def _named(environment: Mapping[str, str], prefix: str) -> dict[str, str]:
 
 def _coerce(name: str, value: Any) -> Any:
     match name:
+        case "enabled":
+            return _flag(name, value)
         case "slots":
             return _whole(name, value)
         case "lanes":
@@ -229,7 +269,7 @@ def _coerce(name: str, value: Any) -> Any:
                 lane: rate if isinstance(rate, Rate) else parse_rate(rate, f"rates.{lane}")
                 for lane, rate in value.items()
             }
-        case "output_cap":
+        case "output_cap" | "max_result":
             return parse_size(value, name)
         case "http_allow" | "notify_allow":
             return _allowed_hosts(name, value)
@@ -274,6 +314,19 @@ def _choice(name: str, value: Any, choices: tuple[str, ...]) -> str | None:
     if chosen is not None and chosen not in choices:
         raise InvalidInput(f"{name} cannot be {value!r}", field=name, hint=f"use one of {', '.join(choices)}")
     return chosen
+
+
+_FLAGS = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
+
+
+def _flag(name: str, value: Any) -> bool:
+    """True or False; a variable says 1 or 0, or a word for it."""
+    if isinstance(value, bool):
+        return value
+    found = _FLAGS.get(value.strip().lower()) if isinstance(value, str) else None
+    if found is None:
+        raise InvalidInput(f"{name} cannot be {value!r}", field=name, hint="give true or false; a variable, 1 or 0")
+    return found
 
 
 def _table(name: str, value: Any) -> Mapping[str, Any]:

@@ -13,10 +13,13 @@ OstinatoError
 ├── NotLoggedIn          the token, login or code is not valid
 ├── NotAllowed           logged in, but not allowed to do this
 ├── TooManyAttempts      too many wrong tokens or codes: says when to try again
-├── NotExecuted          a message that will never be executed
-│   ├── QueueDropped     a newer message pushed it out of its session's full queue
-│   ├── LaneCleared      somebody cleared its lane
-│   └── MessageStale     its session was stopped after it had been sent
+├── NoResult             a run has ended without a result: carries its state, cause and reason
+│   ├── RunFailed        it failed: carries the traceback of its last attempt, too
+│   ├── RunCancelled     somebody or something stopped it
+│   └── NotExecuted      it will never be executed: skipped, missed or expired
+│       ├── QueueDropped a newer message pushed it out of its session's full queue
+│       ├── LaneCleared  somebody cleared its lane
+│       └── MessageStale its session was stopped after it had been sent
 ├── IllegalTransition    a run cannot go from this state to that one
 ├── NotLoadable          a stored row that this program cannot read
 ├── StoreError           the database refused or failed
@@ -43,6 +46,7 @@ __all__ = [
     "InvalidInput",
     "LaneCleared",
     "MessageStale",
+    "NoResult",
     "NotAllowed",
     "NotExecuted",
     "NotFound",
@@ -53,6 +57,8 @@ __all__ = [
     "OutcomeUnknown",
     "QueueDropped",
     "QueueFull",
+    "RunCancelled",
+    "RunFailed",
     "SchemaTooNew",
     "Snooze",
     "StoreError",
@@ -151,8 +157,40 @@ class TooManyAttempts(OstinatoError):
         self.retry_after = retry_after
 
 
-class NotExecuted(OstinatoError):
-    """A message that will never be executed; raised to whoever waits for it."""
+class NoResult(OstinatoError):
+    """A run has ended without a result; raised to whoever asks for that. `run` is its number, `reason` a line for
+    people, and `state` and `cause` are for programs. `traceback` is what its last attempt left."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        run: int | None = None,
+        state: str | None = None,
+        cause: str | None = None,
+        reason: str | None = None,
+        traceback: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.run = run
+        self.state = state
+        self.cause = cause
+        self.reason = reason
+        self.traceback = traceback
+        if traceback:
+            self.add_note(f"what its last attempt left:\n{traceback}")
+
+
+class RunFailed(NoResult):
+    """The last attempt that the run's retry policy allows ended in an error."""
+
+
+class RunCancelled(NoResult):
+    """A person, a policy or a newer run stopped it."""
+
+
+class NotExecuted(NoResult):
+    """A run that will never be executed; raised to whoever waits for it."""
 
 
 class QueueDropped(NotExecuted):

@@ -2,7 +2,8 @@
 
 The core is async only. It lives on the loop of `async with app`, or else a thread of its own, made at first use. From
 the first use to the end of `leave` is one lifetime: calls are served while the container is drained, wait while it
-is closed, and then begin a new one. A fork leaves it behind in the parent; the child makes its own.
+is closed, and then begin a new one. A fork leaves it behind in the parent; the child makes its own. One that is idle
+can be closed before the fork.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any, Generic, ParamSpec, TypeVar
 from weakref import WeakSet
 
 from ostinato.errors import OstinatoError, StoreError
+from ostinato.forks import close_before_forks
 
 __all__ = ["EventLoopHost"]
 
@@ -61,6 +63,8 @@ class EventLoopHost(Generic[H]):
         """Seconds that calls under way have to end before the container is closed under them."""
         self._lock = threading.RLock()  # a signal may interrupt the thread that holds it, and stop the app
         self._lifetime: _Lifetime[H] | None = None
+        self.before_fork: Callable[[], None] | None = None
+        """Called before this process forks, if nothing is being done in the container."""
         _hosts.add(self)
 
     @property
@@ -244,6 +248,14 @@ class EventLoopHost(Generic[H]):
                 lifetime.loop.stop()
             lifetime.gone.set_result(None)
 
+    def _forks(self) -> None:
+        lifetime = self._lifetime
+        if self.before_fork is None or lifetime is None or lifetime.container is None or lifetime.calls:
+            return
+        if lifetime.thread in (None, threading.current_thread()):
+            return  # it cannot be closed from where it lives
+        self.before_fork()
+
     def _forked(self) -> None:
         """In a forked child: what the parent has open is neither to be used nor to be closed here."""
         if self._lifetime is not None:
@@ -257,11 +269,17 @@ _left_behind: list[object] = []
 """What a forked child inherited."""
 
 
+def _before_fork() -> None:
+    for host in list(_hosts):
+        host._forks()
+
+
 def _after_fork() -> None:
     for host in list(_hosts):
         host._forked()
 
 
+close_before_forks(_before_fork)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["amount", "counted", "errors_text", "totals_text", "whole"]
+__all__ = ["a_or_an", "amount", "counted", "errors_text", "totals_text", "whole"]
 
 _EXACT = 2**53
 """Up to here a float holds every whole number."""
@@ -38,3 +38,8 @@ def totals_text(totals: Mapping[str, float]) -> str:
 def errors_text(reason: str | None, totals: Mapping[str, float]) -> str:
     """How a run succeeded that counted errors, with all that it counted: `with 3 errors (copied 120, errors 3)`."""
     return f"with {reason} ({totals_text(totals)})" if len(totals) > 1 else f"with {reason}"
+
+
+def a_or_an(noun: str) -> str:
+    """The name of a type with its article: `a UUID`, `an object`."""
+    return f"an {noun}" if noun[:1].lower() in "aeio" else f"a {noun}"

@@ -27,6 +27,7 @@ from ostinato.service.runs import RunService
 from ostinato.service.schedules.drafts import WorkLike
 from ostinato.service.schedules.service import ScheduleService
 from ostinato.service.sessions import SessionService
+from ostinato.service.transactions import TransactionService
 from ostinato.service.why import Why
 from ostinato.tasks import MessageHandle, RunHandle
 from ostinato.wiring import Container, ExecutionCallbacks
@@ -44,6 +45,7 @@ __all__ = [
     "Sessions",
     "Sync",
     "SyncAsync",
+    "Transactions",
 ]
 
 P = ParamSpec("P")
@@ -114,7 +116,7 @@ def _verb(method: Callable[Concatenate[S, P], Coroutine[Any, Any, T]]) -> _Verb[
 def _sending(
     method: Callable[Concatenate[SessionService, P], Coroutine[Any, Any, RunId]],
 ) -> _Verb[SessionService, P, RunId, MessageHandle]:
-    return _Verb(method, lambda sessions, id: MessageHandle(id, sessions._runs, sessions))
+    return _Verb(method, lambda sessions, id: MessageHandle(id, sessions._runs, _sessions=sessions))
 
 
 class Schedules(SyncAsync[ScheduleService, F]):
@@ -127,6 +129,7 @@ class Schedules(SyncAsync[ScheduleService, F]):
     edit = _verb(ScheduleService.edit)
     enable = _verb(ScheduleService.enable)
     disable = _verb(ScheduleService.disable)
+    revert = _verb(ScheduleService.revert)
     trigger = _verb(ScheduleService.trigger)
     backfill = _verb(ScheduleService.backfill)
     ping_key = _verb(ScheduleService.ping_key)
@@ -148,6 +151,14 @@ class Runs(SyncAsync[RunService, F]):
     cancel = _verb(RunService.cancel)
     retry = _verb(RunService.retry)
     wait = _verb(RunService.wait)
+
+
+class Transactions(SyncAsync[TransactionService, F]):
+    """What a run needs that is enqueued in a transaction of its caller."""
+
+    prepare = _verb(TransactionService.prepare)
+    find = _verb(TransactionService.find)
+    arrive = _verb(TransactionService.arrive)
 
 
 class Projects(SyncAsync[ProjectService, F]):
@@ -248,6 +259,10 @@ async def _enqueue(
     return await runs.enqueue_work(work, project=project, key=key, delay=delay, at=at, **policy)
 
 
+def _handle(resources: Resources[Sync], id: RunId) -> RunHandle[Any]:
+    return RunHandle(id, resources.runs)
+
+
 async def _execute(
     container: Container,
     work: WorkLike,
@@ -286,6 +301,7 @@ class Resources(SyncAsync[Container, F]):
         super().__init__(form, host, lambda container: container)
         self.schedules = Schedules(form, host, lambda container: container.services.schedules)
         self.runs = Runs(form, host, lambda container: container.services.runs)
+        self._transactions = Transactions(form, host, lambda container: container.services.transactions)
         self.projects = Projects(form, host, lambda container: container.services.projects)
         self.lanes = Lanes(form, host, lambda container: container.services.lanes)
         self.sessions = Sessions(form, host, throttle)
@@ -293,7 +309,7 @@ class Resources(SyncAsync[Container, F]):
         self.notifications = Notifications(form, host, lambda container: container.services.notifications)
         self.incidents = Incidents(form, host, lambda container: container.services.incidents)
 
-    enqueue = _Verb(_enqueue, lambda resources, id: RunHandle(id, resources.runs))
+    enqueue = _Verb(_enqueue, _handle)
     execute = _verb(_execute)
     health = _verb(Container.health)
     wait_idle = _verb(_wait_idle)

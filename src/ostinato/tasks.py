@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, Unpack
+from functools import partial
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, Unpack, overload
 
 from ostinato.durations import Duration
 from ostinato.errors import InvalidInput
@@ -15,15 +16,19 @@ from ostinato.execution.registry import TaskDefinition
 from ostinato.models.ids import RunId
 from ostinato.models.policy import PolicyOptions
 from ostinato.models.run import Run
-from ostinato.service.runs import EnqueueSpec
+from ostinato.models.work_values import GivenCall
+from ostinato.service.runs import EnqueueSpec, check_succeeded
+from ostinato.transactions import Target, TransactionCalls
 
 if TYPE_CHECKING:
     from typing import Protocol
 
+    from ostinato.transactions import TransactionDoor
+
     class RunDoor(Protocol):
         """What a task needs of its app, in the sync form."""
 
-        def enqueue(self, spec: EnqueueSpec, calls: Iterable[Any]) -> Iterable[RunId]: ...
+        def enqueue(self, spec: EnqueueSpec, calls: Iterable[GivenCall]) -> Iterable[RunId]: ...
         def get(self, id: int) -> Run: ...
         def cancel(self, id: int) -> Run: ...
         def wait(self, id: int, *, timeout: Duration | None = None) -> Run: ...
@@ -36,24 +41,29 @@ if TYPE_CHECKING:
     class AioRunDoor(Protocol):
         """The same for coroutines."""
 
-        async def enqueue(self, spec: EnqueueSpec, calls: Iterable[Any]) -> Iterable[RunId]: ...
+        async def enqueue(self, spec: EnqueueSpec, calls: Iterable[GivenCall]) -> Iterable[RunId]: ...
+        async def wait(self, id: int, *, timeout: Duration | None = None) -> Run: ...
 
 
-__all__ = ["MessageHandle", "RunHandle", "Task"]
+__all__ = ["MessageHandle", "RunHandle", "Task", "TaskCall"]
 
 P = ParamSpec("P")
 R = TypeVar("R", covariant=True)
+T = TypeVar("T")
 
-CallArguments = tuple[Any, ...] | Mapping[str, Any]
-"""One call in enqueue_many: a tuple of arguments, or a mapping of keyword arguments."""
+
+def _as_it_is(result: Any) -> Any:
+    return result
 
 
 @dataclass(frozen=True, slots=True)
-class RunHandle:
+class RunHandle(Generic[R]):
     """A run that was enqueued."""
 
     id: RunId
     _runs: RunDoor
+    _decode: Callable[[Any], Any] = _as_it_is
+    """From the stored result to what the function returned."""
 
     def get(self) -> Run:
         """Its row, as it is now."""
@@ -63,6 +73,12 @@ class RunHandle:
         """Wait until it has ended."""
         return self._runs.wait(self.id, timeout=timeout)
 
+    def result(self, timeout: Duration | None = None) -> R:
+        """Wait until it has ended; what the function returned. Raises RunFailed, RunCancelled or NotExecuted if there
+        is no result, and WaitTimeout if that takes too long."""
+        result: R = self._decode(check_succeeded(self.wait(timeout)).result)
+        return result
+
     def cancel(self) -> Run:
         """Cancel it."""
         return self._runs.cancel(self.id)
@@ -71,8 +87,8 @@ class RunHandle:
         return f"<run {self.id}>"
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class MessageHandle(RunHandle):
+@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
+class MessageHandle(RunHandle[Any]):
     """The run that carries a message."""
 
     _sessions: SessionDoor
@@ -82,14 +98,33 @@ class MessageHandle(RunHandle):
         return self._sessions.wait(self.id, timeout=timeout)
 
 
-class Calls(Generic[P]):
+@dataclass(frozen=True, slots=True)
+class TaskCall(Generic[P]):
+    """One call for `enqueue_many`, made by `task.call(…)`: a type checker sees its arguments."""
+
+    task: str
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+
+
+class Calls(Generic[P, R]):
     """How calls of a task are enqueued; `using` makes another with other settings."""
 
-    def __init__(self, spec: EnqueueSpec, runs: RunDoor, aio_runs: AioRunDoor) -> None:
+    def __init__(
+        self,
+        spec: EnqueueSpec,
+        runs: RunDoor,
+        aio_runs: AioRunDoor,
+        transactions: TransactionDoor,
+        decode: Callable[[Any], Any] = _as_it_is,
+    ) -> None:
         self._spec = spec
         self._runs = runs
         self._aio_runs = aio_runs
+        self._transactions = transactions
+        self._decode = decode
 
+    @overload
     def using(
         self,
         *,
@@ -97,53 +132,133 @@ class Calls(Generic[P]):
         delay: Duration | None = None,
         at: datetime | None = None,
         **policy: Unpack[PolicyOptions],
-    ) -> Calls[P]:
-        """The same task with a key (unique while active), a delay or time, or another lane, priority, retry, …"""
-        spec = replace(self._spec, key=key, delay=delay, at=at, options={**self._spec.options, **policy})
-        return Calls(spec, self._runs, self._aio_runs)
+    ) -> Calls[P, R]: ...
 
-    def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> RunHandle:
+    @overload
+    def using(
+        self,
+        *,
+        connection: object,
+        on_commit: bool = False,
+        key: str | None = None,
+        delay: Duration | None = None,
+        at: datetime | None = None,
+        **policy: Unpack[PolicyOptions],
+    ) -> TransactionCalls[P]: ...
+
+    @overload
+    def using(
+        self,
+        *,
+        on_commit: bool,
+        key: str | None = None,
+        delay: Duration | None = None,
+        at: datetime | None = None,
+        **policy: Unpack[PolicyOptions],
+    ) -> TransactionCalls[P]: ...
+
+    def using(
+        self,
+        *,
+        connection: object | None = None,
+        on_commit: bool | None = None,
+        key: str | None = None,
+        delay: Duration | None = None,
+        at: datetime | None = None,
+        **policy: Unpack[PolicyOptions],
+    ) -> Calls[P, R] | TransactionCalls[P]:
+        """The same task with a key (unique while active), a delay or time, or another lane, priority, retry, …
+
+        With a `connection` (or session) of psycopg, SQLAlchemy or Django, what is enqueued belongs to its transaction:
+        it is committed or rolled back with it. With `on_commit`, Django enqueues it after the commit.
+        """
+        spec = replace(self._spec, key=key, delay=delay, at=at, options={**self._spec.options, **policy})
+        if connection is None and on_commit is None:
+            return Calls(spec, self._runs, self._aio_runs, self._transactions, self._decode)
+        return TransactionCalls(
+            Target(connection, bool(on_commit)), spec, self._transactions, partial(_given, spec.task)
+        )
+
+    @overload
+    def enqueue(self: Calls[P, Coroutine[Any, Any, T]], *args: P.args, **kwargs: P.kwargs) -> RunHandle[T]: ...
+
+    @overload
+    def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> RunHandle[R]: ...
+
+    def enqueue(self, *args: Any, **kwargs: Any) -> RunHandle[Any]:
         """Run it soon, on any node that knows the task. The run is durable when this returns."""
         (id,) = self._runs.enqueue(self._spec, [(args, kwargs)])
-        return RunHandle(id, self._runs)
+        return RunHandle(id, self._runs, self._decode)
 
-    def enqueue_many(self, calls: Iterable[CallArguments]) -> list[RunHandle]:
-        """One run for each call, all in one transaction."""
-        ids = self._runs.enqueue(self._spec, _arguments(calls))
-        return [RunHandle(id, self._runs) for id in ids]
+    def call(self, *args: P.args, **kwargs: P.kwargs) -> TaskCall[P]:
+        """One call for `enqueue_many`. Nothing is enqueued yet."""
+        return TaskCall(self._spec.task, args, kwargs)
+
+    @overload
+    def enqueue_many(
+        self: Calls[P, Coroutine[Any, Any, T]], calls: Iterable[TaskCall[P] | tuple[Any, ...] | Mapping[str, Any]]
+    ) -> list[RunHandle[T]]: ...
+
+    @overload
+    def enqueue_many(
+        self, calls: Iterable[TaskCall[P] | tuple[Any, ...] | Mapping[str, Any]]
+    ) -> list[RunHandle[R]]: ...
+
+    def enqueue_many(self, calls: Iterable[Any]) -> list[RunHandle[Any]]:
+        """One run for each call, all in one transaction. A call is a `task.call(…)`, which a type checker sees; or a
+        tuple of arguments, or a mapping of keyword arguments."""
+        ids = self._runs.enqueue(self._spec, _given(self._spec.task, calls))
+        return [RunHandle(id, self._runs, self._decode) for id in ids]
 
     @property
-    def aio(self) -> AioCalls[P]:
+    def aio(self) -> AioCalls[P, R]:
         """The same for coroutines."""
-        return AioCalls(self._spec, self._aio_runs)
+        return AioCalls(self._spec, self._aio_runs, self._decode)
 
 
-class AioCalls(Generic[P]):
-    """Enqueueing from coroutines; returns the ids of the runs."""
+class AioCalls(Generic[P, R]):
+    """Enqueueing from coroutines; returns the numbers of the runs, for which `result` waits."""
 
-    def __init__(self, spec: EnqueueSpec, runs: AioRunDoor) -> None:
+    def __init__(self, spec: EnqueueSpec, runs: AioRunDoor, decode: Callable[[Any], Any]) -> None:
         self._spec = spec
         self._runs = runs
+        self._decode = decode
 
     async def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> RunId:
         """Run it soon."""
         (id,) = await self._runs.enqueue(self._spec, [(args, kwargs)])
         return id
 
-    async def enqueue_many(self, calls: Iterable[CallArguments]) -> list[RunId]:
+    async def enqueue_many(self, calls: Iterable[TaskCall[P] | tuple[Any, ...] | Mapping[str, Any]]) -> list[RunId]:
         """One run for each call, all in one transaction."""
-        return list(await self._runs.enqueue(self._spec, _arguments(calls)))
+        return list(await self._runs.enqueue(self._spec, _given(self._spec.task, calls)))
+
+    @overload
+    async def result(self: AioCalls[P, Coroutine[Any, Any, T]], id: int, timeout: Duration | None = None) -> T: ...
+
+    @overload
+    async def result(self, id: int, timeout: Duration | None = None) -> R: ...
+
+    async def result(self, id: int, timeout: Duration | None = None) -> Any:
+        """Wait until a run of this task has ended; what the function returned, or raises as `RunHandle.result` does."""
+        return self._decode(check_succeeded(await self._runs.wait(id, timeout=timeout)).result)
 
 
-class Task(Calls[P], Generic[P, R]):
+class Task(Calls[P, R], Generic[P, R]):
     """A registered function. Calling it calls the function, as if it were not decorated."""
 
-    def __init__(self, definition: TaskDefinition, runs: RunDoor, aio_runs: AioRunDoor) -> None:
-        super().__init__(EnqueueSpec(definition.name, definition.options), runs, aio_runs)
+    def __init__(
+        self, definition: TaskDefinition, runs: RunDoor, aio_runs: AioRunDoor, transactions: TransactionDoor
+    ) -> None:
+        decode = _as_it_is if definition.signature is None else definition.signature.decode_result
+        spec = EnqueueSpec(definition.name, definition.options)
+        super().__init__(spec, runs, aio_runs, transactions, decode)
         function = definition.function
         self.name = definition.name
         self.function = function
         self.options = definition.options
+        self.contexts = definition.contexts
+        """What is entered around each of its runs."""
         self._context_parameter = definition.context_parameter
         self.__doc__ = function.__doc__
         self.__name__ = getattr(function, "__name__", definition.name)
@@ -164,15 +279,17 @@ class Task(Calls[P], Generic[P, R]):
         return f"<task {self.name}>"
 
 
-def _arguments(calls: Iterable[CallArguments]) -> Iterable[tuple[tuple[Any, ...], Mapping[str, Any]]]:
+def _given(task: str, calls: Iterable[Any]) -> Iterable[GivenCall]:
     for call in calls:
         if isinstance(call, tuple):
             yield call, {}
         elif isinstance(call, Mapping):
             yield (), call
+        elif isinstance(call, TaskCall) and call.task == task:
+            yield call.args, call.kwargs
         else:
             raise InvalidInput(
                 f"a call cannot be {call!r}",
                 field="calls",
-                hint="give a tuple of arguments, ('a', 1), or a dict of keyword arguments",
+                hint="give task.call('a', 1), a tuple of arguments, or a dict of keyword arguments",
             )

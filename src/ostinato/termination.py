@@ -2,7 +2,7 @@
 
 The first Ctrl-C is Python's own (KeyboardInterrupt); the second, while the engine is drained for it, forces. app.py
 says which apps are started, `signal_reader.py` hears the signals. Where anybody else handles them (gunicorn, uvicorn,
-the command line, the script itself), nothing is done here.
+the command line, the script itself), nothing is done here, but that a Ctrl-C forces the drain of a server's lifespan.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ import itertools
 import os
 import signal
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from queue import SimpleQueue
+from types import FrameType
 from typing import NoReturn, Protocol
 
 from ostinato.config import Settings
@@ -23,10 +24,11 @@ from ostinato.logs import get_logger
 from ostinato.signal_reader import FORCED_END, end_by_signal, say_last, signal_reader
 from ostinato.tuning import DEFAULT_TUNING
 
-__all__ = ["FORCING", "drain_on_sigterm", "interrupts_force", "leave_sigterm"]
+__all__ = ["FORCING", "Stoppable", "another_interrupt_forces", "drain_on_sigterm", "interrupts_force", "leave_sigterm"]
 
 log = get_logger("ostinato")
 
+_MOST_NAMED = 3
 FORCING = "forcing: what is under way is cut off (once more to end at once)"
 
 
@@ -37,6 +39,9 @@ class Stoppable(Protocol):
 
     def stop(self) -> None: ...
     def force(self) -> None: ...
+    def under_way(self) -> Sequence[str]:
+        """What a stop would wait for, in words."""
+        ...
 
 
 class _Drain:
@@ -107,7 +112,8 @@ def leave_sigterm(app: Stoppable) -> None:
 
 @contextmanager
 def interrupts_force(app: Stoppable, *, at_exit: bool) -> Iterator[None]:
-    """Around a drain that the process waits for, after Ctrl-C or at its end: another Ctrl-C forces and does not raise.
+    """Around a drain that the process waits for, after Ctrl-C or at its end: a line says what for, and another Ctrl-C
+    forces and does not raise.
 
     At the exit it forces the others too, whose turn comes later.
     """
@@ -126,10 +132,39 @@ def interrupts_force(app: Stoppable, *, at_exit: bool) -> Iterator[None]:
         say_last(FORCING)
 
     signal_reader().listen((signal.SIGINT,), arrived)
+    if names := app.under_way():
+        say_last(_waiting(names))
     try:
         yield
     finally:
         signal_reader().leave((signal.SIGINT,))
+
+
+@contextmanager
+def another_interrupt_forces(app: Stoppable) -> Iterator[None]:
+    """Around a drain on the loop of a server, which has handled the signal that led to it: a Ctrl-C forces, and is the
+    server's too. Its reloader sends a SIGTERM after a Ctrl-C: that one says nothing new."""
+    server = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(server):
+        yield
+        return
+
+    def arrived(number: int, frame: FrameType | None) -> None:
+        app.force()
+        server(number, frame)
+
+    signal.signal(signal.SIGINT, arrived)
+    try:
+        yield
+    finally:
+        if signal.getsignal(signal.SIGINT) is arrived:
+            signal.signal(signal.SIGINT, server)
+
+
+def _waiting(names: Sequence[str]) -> str:
+    more = len(names) - _MOST_NAMED
+    listed = ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    return f"waiting for {listed} to end (Ctrl-C cuts off what is under way)"
 
 
 def is_ours() -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from typing import Any, Protocol
 
 from ostinato.clock import Clock
-from ostinato.config import Settings
+from ostinato.config import Settings, switched_off
 from ostinato.direct_execution import DirectExecution, ExecutionCallbacks
 from ostinato.engine.node import Engine
 from ostinato.errors import InvalidInput, StoreError
@@ -103,11 +103,18 @@ class Container:
         """Whether an engine is started."""
         return self.engine is not None if self._remote is None else self._remote.is_started
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing runs here that would miss the database."""
+        return self.engine is None and not self._executions
+
     async def health(self) -> dict[str, Any]:
         """How the engine is; `ok` is False when none is started."""
         if self._remote is not None:
             return await self._remote.health()
-        return NO_ENGINE if self.engine is None else self.engine.health()
+        if self.engine is not None:
+            return self.engine.health()
+        return {**NO_ENGINE, "reason": switched_off(self.settings) or NO_ENGINE["reason"]}
 
     async def statistics(self) -> dict[NodeId, dict[str, Any]]:
         """What the engine has counted so far, by its node."""

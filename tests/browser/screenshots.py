@@ -9,6 +9,7 @@ import tempfile
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from ostinato import Agent, Ostinato, RunHandle
 from tests.browser import shop, shop_agent
@@ -41,7 +42,7 @@ def converse(folder: Path) -> None:
     app.stop()
 
 
-def _is_begun(run: RunHandle) -> None:
+def _is_begun(run: RunHandle[Any]) -> None:
     eventually(lambda: run.get().state == "running", "the agent is at it")
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ostinato import Run, Shell
+from ostinato import Run, ScheduleSpec, Shell
 from ostinato.wiring import Container
 from tests.doors.web import Web
 
@@ -31,6 +31,7 @@ KNOWN: dict[str, dict[str, Any]] = {
 ENDED, QUEUED = 1, 2
 SHELL = {"kind": "shell", "command": "echo hello"}
 TASK = {"kind": "function", "task": "hello"}
+DECLARED = ScheduleSpec("coded", "every 1h", "hello", owner="code", origin="shop")
 
 
 def furnish(web: Web, folder: Path) -> str:
@@ -52,6 +53,7 @@ def furnish(web: Web, folder: Path) -> str:
         ("/api/channels", {"name": "spare", "url": "env:NOWHERE"}),
         ("/api/rules", {"channel": "ops", "on": ["failed"]}),
     ]
+    web.run(web.container.services.schedules.add_many([DECLARED]))
     assert web.run(_printed(web.container)).id == ENDED
     made += [
         ("/api/runs", {"work": TASK}),
@@ -60,6 +62,7 @@ def furnish(web: Web, folder: Path) -> str:
     for path, body in made:
         response = admin.post(path, body)
         assert response.status_code == 201, response.text
+    assert admin.send("PATCH", "/api/schedules/coded", json={"timing": "every 2h"}).status_code == 200
     assert admin.post("/api/login", {"token": token}).status_code == 200
     assert web.run(_failed(web.container)).state == "failed"
     web.beat("node-1", ("hello",))
@@ -115,6 +118,7 @@ GOOD = {
     ),
     "DELETE /api/schedules/{ref}": Good("/api/schedules/idle", status=204),
     "POST /api/schedules/{ref}/enable": Good("/api/schedules/greet/enable"),
+    "POST /api/schedules/{ref}/revert": Good("/api/schedules/coded/revert", {"fields": ["timing"]}),
     "POST /api/schedules/{ref}/disable": Good("/api/schedules/greet/disable", {"note": "for now"}),
     "POST /api/schedules/{ref}/trigger": Good("/api/schedules/greet/trigger", {"force": True}, 201),
     "POST /api/schedules/{ref}/backfill": Good(

@@ -56,6 +56,7 @@ PATCH /api/schedules/{ref}
 DELETE /api/schedules/{ref}
 POST /api/schedules/{ref}/enable
 POST /api/schedules/{ref}/disable
+POST /api/schedules/{ref}/revert
 POST /api/schedules/{ref}/trigger
 POST /api/schedules/{ref}/backfill
 POST /api/schedules/{ref}/ping-key

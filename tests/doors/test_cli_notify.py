@@ -124,7 +124,7 @@ def test_a_schedule_names_only_channels_that_exist(cli: CommandLine) -> None:
 
 def test_the_log_is_empty_at_first(cli: CommandLine) -> None:
     assert cli.ok("notify", "log", "--json").json == []
-    assert cli.ok("notify", "log").err.splitlines()[0] == "nothing was sent, and nothing waits"
+    assert cli.ok("notify", "log").err.splitlines()[0] == "no messages: nothing was sent, and nothing waits"
     assert cli("notify", "log", "--state", "lost").code == 2
 
 

@@ -10,7 +10,7 @@ from tests.doors.command_line import CommandLine
 SCHEDULE_KEYS = [
     "id", "name", "timing", "zone", "sentence", "work", "policy", "project", "owner", "state", "enabled", "broken",
     "orphaned", "note", "off_note", "next_run_at", "next_run_reason", "paused_since", "remaining", "failures",
-    "last_run", "version", "created_at", "updated_at", "fresh_until", "late",
+    "last_run", "version", "created_at", "updated_at", "fresh_until", "late", "origin", "changes",
 ]  # fmt: skip
 
 
@@ -155,6 +155,7 @@ def test_rm_wants_yes_off_a_terminal(cli: CommandLine) -> None:
         "name": "a",
         "removed": True,
         "still_running": [],
+        "comes_back": False,
     }
     assert cli.ok("schedule", "ls", "--json").json == []
 

@@ -36,7 +36,7 @@ from tests.engine.stand_in import StandIn
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 REFERENCE = ROOT / "docs" / "reference"
-SETTINGS = {field.name for field in fields(Settings)} - {"tuning"}
+SETTINGS = {field.name for field in fields(Settings)} - {"tuning", "disabled_by"}
 
 _FENCE = re.compile(
     r"^(?P<not_run><!-- not run[^\n]*-->\n)?```(?P<language>\w*)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL
@@ -158,7 +158,7 @@ def test_the_python_of_a_page_runs(page: Path, folder: Path) -> None:
     try:
         for block in blocks_of(page):
             if block.module is None:
-                code = compile("\n" * block.line + block.code, str(page), "exec")
+                code = compile("\n" * block.line + block.code, str(page), "exec", dont_inherit=True)
                 exec(code, namespace)
                 continue
             (folder / f"{block.module}.py").write_text(block.code, encoding="utf-8")

@@ -85,7 +85,7 @@ def test_two_functions_cannot_have_one_name(app: Ostinato) -> None:
 
 def test_a_call_of_enqueue_many_that_is_neither_tuple_nor_mapping_is_refused(app: Ostinato) -> None:
     job = app.task("job")(lambda n: n)
-    with pytest.raises(InvalidInput, match="give a tuple of arguments"):
+    with pytest.raises(InvalidInput, match="a tuple of arguments"):
         job.enqueue_many([1, 2])  # type: ignore[list-item]
 
 
@@ -261,7 +261,7 @@ async def test_the_async_forms_answer_the_same_as_the_sync_ones(app: Ostinato, c
     await aio.schedules.edit("job", priority=2)
     await aio.schedules.disable("job", note="x")
     await aio.schedules.enable("job")
-    await aio.schedules.add_many([ScheduleSpec("other", "every 2h", "job")])
+    await aio.schedules.add_many([ScheduleSpec("other", "every 2h", Function("job", [2]))])
     assert len(await aio.schedules.list()) == 2
     run = await aio.schedules.trigger("job")
     ids = await job.aio.enqueue_many([(1,), (2,)])

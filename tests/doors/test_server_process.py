@@ -12,6 +12,7 @@ import socket
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import datetime
 from pathlib import Path
 
 import httpx
@@ -257,6 +258,26 @@ async def test_what_the_code_says_of_tasks_holds_at_the_server_too(app: Ostinato
                 app.task(f"later{number}", priority=9)(later)
         sent = await client.post("/api/sessions/chat/messages", json={"task": "patient", "payload": 1})
         assert (sent.status_code, sent.json()["detail"].split(";")[0]) == (422, "task 'patient' takes no payloads")
+
+
+async def test_the_code_says_at_the_server_too_which_arguments_fit(app: Ostinato) -> None:
+    @app.task("remind")
+    async def remind(at: datetime, text: str = "") -> None: ...
+
+    async with up(app) as (_, client):
+
+        async def answered(*args: object, **kwargs: object) -> list[str | None]:
+            work = {"kind": "function", "task": "remind", "args": args, "kwargs": kwargs}
+            run = await client.post("/api/runs", json={"work": work})
+            schedule = await client.post("/api/schedules", json={"name": "x", "timing": "every 1h", "work": work})
+            return [answer.json()["detail"] if answer.status_code == 422 else None for answer in (run, schedule)]
+
+        now = "2026-01-01T00:00:00Z"
+        does_not_fit = "argument 'at' of task 'remind' does not fit datetime: Invalid RFC3339 encoded datetime"
+        assert await answered("tomorrow") == [does_not_fit] * 2
+        assert await answered() == ["task 'remind' needs the argument 'at'"] * 2
+        assert await answered(now, txet="x") == ["task 'remind' takes no argument 'txet'; it takes at, text"] * 2
+        assert await answered(now, text="x") == [None, None]
 
 
 async def test_how_full_a_session_is_the_code_says_where_its_runs_start(app: Ostinato) -> None:

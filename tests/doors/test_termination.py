@@ -242,7 +242,9 @@ def test_a_second_interrupt_forces_with_one_line(
         assert script.wait() == code
     assert script.err.count("Traceback") == traces  # of the first one, where the script does not catch it
     assert "Exception ignored" not in script.err
-    assert script.err.splitlines().count(FORCING) == 1
+    lines = script.err.splitlines()
+    assert lines.count("waiting for run 1 of 'swallow' to end (Ctrl-C cuts off what is under way)") == 1
+    assert lines.count(FORCING) == 1
     assert (tmp_path / "stopped").exists() == (how == "stops")
     (run,) = app.runs.list()
     assert (run.state, run.reason) == (RunState.FAILED, "its node was stopped by force while it ran")

@@ -35,6 +35,15 @@ def execute(db: str, command: list[str], session: str | None = None) -> str:
         return str(app.execute(Shell(command), session=session).state)
 
 
+def until_drained(note: str) -> str:
+    """Say that it runs, and go on until its node drains."""
+    Path(note).touch()
+    run = current_run()
+    while not run.draining:
+        time.sleep(0.005)
+    return "stopped early"
+
+
 def die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 

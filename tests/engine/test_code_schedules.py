@@ -1,10 +1,15 @@
-"""Schedules that the code declares: owner code, orphaned when the code drops them, a person's pause is kept."""
+"""Schedules that the code declares: owner code, orphaned when the code drops them; of each field what the code changed
+is obeyed, and what a person changed stays until the code changes it."""
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
-from ostinato import Ostinato
+import pytest
+
+from ostinato import InvalidInput, Ostinato
+from ostinato.errors import Conflict
 from ostinato.testing import FakeClock, drain, simulate
 from tests.engine.conftest import MakeApp, on_shared
 
@@ -58,3 +63,97 @@ def test_a_schedule_declared_after_the_start_is_made_too(app: Ostinato, fake_clo
     fake_clock.advance("1h")
     drain(app)
     assert app.runs.list(schedule="late")
+
+
+@on_shared
+def test_what_the_code_switches_off_stays_off_and_says_so(
+    shared_db: str, make_app: MakeApp, fake_clock: FakeClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    deploy(make_app, shared_db).stop()
+    fake_clock.advance("10m")
+    with caplog.at_level(logging.INFO, "ostinato"):
+        app = deploy(make_app, shared_db, enabled=False)
+    off = app.schedules.get("job")
+    (change,) = off.changes
+    assert (off.enabled, off.next_run_at, change.by, change.value) == (False, None, None, "off")
+    assert change.sentence("UTC") in app.why("job").facts
+    assert f"schedule job: {change.sentence('UTC')}" in caplog.text
+    fake_clock.advance("5h")
+    drain(app)
+    assert app.runs.list() == []
+    app.stop()
+    assert deploy(make_app, shared_db).schedules.get("job").next_run_at is not None
+
+
+@on_shared
+def test_what_a_person_changed_stays_until_the_code_changes_that_field(
+    shared_db: str, make_app: MakeApp, fake_clock: FakeClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    app = deploy(make_app, shared_db, timeout="5m")
+    app.schedules.edit("job", timing="every 2h", timeout="9m", project=None)
+    app.schedules.disable("job")
+    app.stop()
+    app = deploy(make_app, shared_db, timeout="5m")
+    kept = app.schedules.get("job")
+    assert (kept.timing, kept.enabled, str(kept.policy.timeout)) == ("every 2h", False, "0:09:00")
+    assert "schedule job: timing by a program on" in caplog.text
+    assert "code says every 1h" in caplog.text
+    assert kept.owner == "code"
+    app.stop()
+    fake_clock.advance("10m")
+    app = deploy(make_app, shared_db, "every 3h", timeout="5m")
+    changed = app.schedules.get("job")
+    assert (changed.timing, changed.enabled, str(changed.policy.timeout)) == ("every 3h", False, "0:09:00")
+    assert {change.field: change.by for change in changed.changes} == {
+        "enabled": "a program",
+        "timeout": "a program",
+        "timing": None,
+    }
+
+
+@on_shared
+def test_a_field_goes_back_to_what_the_code_says(shared_db: str, make_app: MakeApp) -> None:
+    app = deploy(make_app, shared_db, timeout="5m")
+    app.schedules.edit("job", timing="every 2h", timeout=None, priority=7)
+    app.schedules.disable("job")
+    assert app.schedules.revert("job", ["timing"]).timing == "every 1h"
+    assert {change.field for change in app.schedules.get("job").changes} == {"enabled", "priority", "timeout"}
+    back = app.schedules.revert("job")
+    assert (back.enabled, str(back.policy.timeout), back.policy.priority, back.changes) == (True, "0:05:00", 0, ())
+    assert app.schedules.revert("job").version == back.version
+    with pytest.raises(InvalidInput, match="says nothing of 'moon'"):
+        app.schedules.revert("job", ["moon"])
+    app.schedules.add("mine", "every 1h", "job")
+    with pytest.raises(Conflict, match="not declared by code"):
+        app.schedules.revert("mine")
+
+
+@on_shared
+def test_one_that_code_declares_is_removed_only_by_force_and_comes_back(shared_db: str, make_app: MakeApp) -> None:
+    app = deploy(make_app, shared_db)
+    with pytest.raises(Conflict, match=r"declared by the code of app 'shop'.*would come back"):
+        app.schedules.remove("job")
+    app.schedules.remove("job", force=True)
+    assert app.schedules.list() == []
+    app.stop()
+    app = deploy(make_app, shared_db)
+    assert app.schedules.get("job").changes == ()
+    app.stop()
+    orphans = deploy(make_app, shared_db, None)
+    orphans.schedules.remove("job")
+    orphans.stop()
+    assert deploy(make_app, shared_db, None).schedules.list() == []
+
+
+@on_shared
+def test_code_that_switches_it_on_must_pass_its_checks(shared_db: str, make_app: MakeApp) -> None:
+    refused = make_app(shared_db, name="shop")
+    refused.check("disk")(lambda: "the disk is full")
+    refused.task("job", schedule="every 1h", checks=["disk"], enabled=False)(lambda: None)
+    refused.start().stop()
+    again = make_app(shared_db, name="shop")
+    again.check("disk")(lambda: "the disk is full")
+    again.task("job", schedule="every 1h", checks=["disk"])(lambda: None)
+    again.start()
+    off = again.schedules.get("job")
+    assert (off.enabled, off.off_note) == (False, "checks failed: disk: the disk is full")

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
-from ostinato import Ostinato
+from ostinato import Ostinato, RunContext, current_run
 from ostinato.engine.node import Engine
 from ostinato.errors import Conflict, NotFound
 from ostinato.models.node import Node
 from ostinato.service.nodes import NodeService
 from ostinato.testing import FakeClock
+from tests.engine import process_tasks
 from tests.engine.conftest import Gate, MakeApp, engine_of, eventually, on_shared
 
 
@@ -150,3 +154,60 @@ def test_only_a_node_that_is_there_can_be_drained(app: Ostinato, fake_clock: Fak
     fake_clock.advance(app.settings.lease * 2)
     with pytest.raises(Conflict, match="was lost"):
         ask(app, "drain", id)
+
+
+def test_work_sees_at_the_start_of_a_drain_that_it_may_stop_early(db: str, make_app: MakeApp, tmp_path: Path) -> None:
+    app, begun = make_app(db), threading.Semaphore(0)
+    note = tmp_path / "begun"
+
+    @app.task("sync")
+    def sync(run: RunContext) -> str:
+        begun.release()
+        while not run.draining:
+            threading.Event().wait(0.005)
+        return "stopped early"
+
+    @app.task("async")
+    async def coroutine() -> str:
+        begun.release()
+        while not current_run().draining:
+            await asyncio.to_thread(threading.Event().wait, 0.005)
+        return "stopped early"
+
+    isolated = app.task("isolated", isolation="process")(process_tasks.until_drained)
+    app.start()
+    runs = [sync.enqueue(), coroutine.enqueue(), isolated.enqueue(str(note))]
+    for _ in range(2):
+        assert begun.acquire(timeout=60)
+    eventually(note.exists)
+    app.stop(grace="60s")
+    ends = [app.runs.get(run.id) for run in runs]
+    assert [(end.state, end.result) for end in ends] == [("succeeded", "stopped early")] * 3
+
+
+def test_a_drain_from_afar_is_seen_too_and_so_is_its_end(app: Ostinato) -> None:
+    seen: list[bool] = []
+    look, looked = threading.Semaphore(0), threading.Semaphore(0)
+
+    @app.task("watch")
+    def watch(run: RunContext) -> None:
+        for _ in range(3):
+            assert look.acquire(timeout=60)
+            seen.append(run.draining)
+            looked.release()
+
+    def see() -> None:
+        look.release()
+        assert looked.acquire(timeout=60)
+
+    app.start()
+    run = watch.enqueue()
+    see()
+    ask(app, "drain")
+    eventually(drained(app))
+    see()
+    ask(app, "resume")
+    eventually(lambda: engine_of(app).dispatcher.is_open)
+    see()
+    assert run.wait(timeout="60s").state == "succeeded"
+    assert seen == [False, True, False]

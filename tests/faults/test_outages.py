@@ -11,7 +11,7 @@ import stat
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -85,13 +85,13 @@ def folder(tmp_path: Path, line: Proxy, monkeypatch: pytest.MonkeyPatch) -> Fold
     return Folder(tmp_path, line, monkeypatch)
 
 
-def enqueue(reader: Ostinato) -> list[RunHandle]:
+def enqueue(reader: Ostinato) -> list[RunHandle[Any]]:
     """Some that are never to run twice, and some that would be tried again."""
     gated = reader.task("gated")(lambda: None)
     return [gated.using(key=f"r{retry}-{number}", retry=retry).enqueue() for retry in (0, 2) for number in range(RUNS)]
 
 
-def end_without_database(folder: Folder, line: Proxy, outage: Outage, runs: list[RunHandle]) -> None:
+def end_without_database(folder: Folder, line: Proxy, outage: Outage, runs: list[RunHandle[Any]]) -> None:
     """All runs begin, the database goes away, and then they end."""
     eventually(lambda: len(folder.count("began")) == len(runs), "all runs began", BOUND)
     outage.begin(line)
@@ -99,7 +99,7 @@ def end_without_database(folder: Folder, line: Proxy, outage: Outage, runs: list
     eventually(lambda: len(folder.count("ended")) == len(runs), "all runs ended", BOUND)
 
 
-def check_all_succeeded_once(folder: Folder, runs: list[RunHandle]) -> None:
+def check_all_succeeded_once(folder: Folder, runs: list[RunHandle[Any]]) -> None:
     rows = [run.get() for run in runs]
     assert [(row.state, row.result, row.attempt) for row in rows] == [(RunState.SUCCEEDED, "done", 1)] * len(runs)
     assert folder.count("began") == {f"r{retry}-{number}": 1 for retry in (0, 2) for number in range(RUNS)}

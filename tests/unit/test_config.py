@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ostinato.config import SHORTEST_LEASE, load_settings
+from ostinato.config import SHORTEST_LEASE, Settings, load_settings, switched_off
 from ostinato.errors import InvalidInput, TimingError
 from ostinato.tuning import DEFAULT_TUNING
 
@@ -50,6 +50,44 @@ def test_lanes_come_from_every_layer_and_the_last_word_wins(tmp_path: Path) -> N
     settings = load_settings(tmp_path, environment, lanes={"fast": 11})
     assert settings.lanes == {"main": 5, "slow": 2, "fast": 11}
     assert settings.lane_limits["cron"] == 30
+
+
+@pytest.mark.parametrize(
+    ("in_file", "variable", "argument", "off"),
+    [
+        (None, None, None, []),
+        ("true", "1", True, []),
+        ("false", None, None, ["ostinato.toml"]),
+        ("false", "1", True, ["ostinato.toml"]),
+        ("true", "0", True, ["OSTINATO_ENABLED is 0"]),
+        (None, "off", None, ["OSTINATO_ENABLED is off"]),
+        ("true", "1", False, ["enabled=False"]),
+        ("false", "no", False, ["ostinato.toml", "OSTINATO_ENABLED is no", "enabled=False"]),
+    ],
+)
+def test_of_several_switches_of_the_engine_any_off_wins(
+    tmp_path: Path, in_file: str | None, variable: str | None, argument: bool | None, off: list[str]
+) -> None:
+    if in_file is not None:
+        write(tmp_path, f"enabled = {in_file}\n")
+    environment = {} if variable is None else {"OSTINATO_ENABLED": variable}
+    settings = load_settings(tmp_path, environment, enabled=argument)
+    assert settings.enabled is not bool(off)
+    why = switched_off(settings, environment)
+    assert why is None if not off else why is not None and all(one in why for one in off) and why.count(" and ") < 3
+    assert (why or "").count("OSTINATO_ENABLED") <= 1
+
+
+def test_the_variable_switches_off_also_settings_that_were_made_by_hand() -> None:
+    assert switched_off(Settings(), {}) is None
+    assert "OSTINATO_ENABLED is 0" in (switched_off(Settings(), {"OSTINATO_ENABLED": "0"}) or "")
+    assert "in the settings" in (switched_off(Settings(enabled=False), {"OSTINATO_ENABLED": "1"}) or "")
+
+
+@pytest.mark.parametrize("wrong", ["", "maybe", "2"])
+def test_a_switch_that_nobody_understands_is_an_error(tmp_path: Path, wrong: str) -> None:
+    with pytest.raises(InvalidInput, match="enabled cannot be"):
+        load_settings(tmp_path, {"OSTINATO_ENABLED": wrong})
 
 
 def test_durations_may_be_text(tmp_path: Path) -> None:

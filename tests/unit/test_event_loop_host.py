@@ -345,6 +345,7 @@ def job():
     return os.getpid()
 
 def works():
+    assert app.runs.list() is not None
     app.start()
     assert job.enqueue().wait(timeout=60).result == os.getpid()
     app.stop()
@@ -360,7 +361,10 @@ def is_refused():
 
 in_child(works)                  # never opened before the fork
 app.runs.list()
-in_child(is_refused)             # open and idle
+memory.runs.list()
+in_child(works)                  # open and idle: it was closed for the fork
+assert app.runs.list() is not None
+in_child(lambda: in_child(works))
 app.start()
 memory.start()
 in_child(is_refused)             # started

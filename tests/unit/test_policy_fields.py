@@ -93,7 +93,7 @@ def test_a_policy_that_there_is_not_is_an_error_for_type_checkers_and_at_run_tim
         lambda: app.schedules.add_many([ScheduleSpec("job", "every 5m", job, policy={"retrys": 2})]),  # type: ignore[typeddict-unknown-key]
         lambda: app.enqueue(job, retrys=2),  # type: ignore[call-arg]
         lambda: app.execute(job, retrys=2),  # type: ignore[call-arg]
-        lambda: job.using(retrys=2).enqueue([]),  # type: ignore[call-arg]
+        lambda: job.using(retrys=2).enqueue([]),  # type: ignore[call-overload]
         lambda: app.sessions.send("dm:42", "hello", task=job, retrys=2),  # type: ignore[call-arg]
         lambda: app.sessions.send("dm:42", "hello", task=job, session="dm:7"),  # type: ignore[call-arg]
     ]

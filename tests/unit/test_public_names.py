@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.metadata
 import inspect
 import subprocess
 import sys
@@ -42,6 +43,10 @@ def test_what_the_documentation_promises_is_public(name: str) -> None:
 def test_the_list_is_sorted_and_is_what_dir_shows() -> None:
     assert ostinato.__all__ == sorted(ostinato.__all__)
     assert dir(ostinato) == ostinato.__all__
+
+
+def test_the_version_is_that_of_the_installed_package() -> None:
+    assert ostinato.__version__ == importlib.metadata.version("ostinato")
 
 
 def test_a_name_that_does_not_exist_is_an_attribute_error() -> None:

@@ -2,6 +2,7 @@
 
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, Outlet } from "@tanstack/react-router";
 import { loadFile } from "@/api/files";
+import { PREFIX } from "@/api/mount";
 import { SkeletonRows } from "@/components/Skeleton";
 import { LoginPage } from "@/pages/login/LoginPage";
 import { NotFoundPage } from "@/pages/NotFoundPage";
@@ -78,6 +79,7 @@ const pages = [
 ];
 
 export const router = createRouter({
+  basepath: PREFIX === "" ? "/" : PREFIX,
   routeTree: root.addChildren([login, app.addChildren(pages)]),
   parseSearch,
   stringifySearch,

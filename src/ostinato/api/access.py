@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Annotated
+from functools import lru_cache, partial
+from typing import Annotated, TypeAlias
 
 from fastapi import Depends
 from fastapi.dependencies.models import Dependant
@@ -17,30 +17,32 @@ from starlette.requests import HTTPConnection, Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ostinato.api.container import ApiContainer
+from ostinato.api.host_login import HostLogin, host_login_of
 from ostinato.api.login_throttle import LoginThrottle
 from ostinato.api.redaction import shown_to
 from ostinato.errors import NotLoggedIn
 from ostinato.models.access import Actor, Login, Role
+from ostinato.service.access import TOKEN_PREFIX
 from ostinato.service.audit import acting
 from ostinato.service.permissions import require_role
 from ostinato.service.services import Services
 
 __all__ = [
-    "IDENTITY",
     "ORIGIN_KEY",
+    "PRINCIPAL",
     "Admin",
     "AuthenticationMiddleware",
     "Authenticator",
     "Container",
-    "Identity",
     "Operator",
+    "Principal",
     "Served",
     "Viewer",
     "authenticator_of",
     "cookie_of",
-    "identity_of",
     "needed_role",
     "needs",
+    "principal_of",
     "require",
     "token_of",
 ]
@@ -50,12 +52,12 @@ ORIGIN_KEY = "x-origin-key"
 origin of this one, and to send it makes the browser ask first (CORS)."""
 OPEN_PATHS = frozenset({("POST", "/api/login"), ("GET", "/api/openapi.json")})
 
-IDENTITY = "ostinato.identity"
+PRINCIPAL = "ostinato.principal"
 """Where a request carries who it is of, once that is known."""
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class Principal:
     """Somebody who was let in."""
 
     login: Login
@@ -72,6 +74,10 @@ class Identity:
         return Actor(self.login.who, self.door, self.address)
 
 
+Identify: TypeAlias = Callable[[], Awaitable[Principal]]
+"""How to ask who it is, now and later."""
+
+
 class Authenticator:
     """Knows tokens and cookies, and counts wrong ones."""
 
@@ -79,15 +85,44 @@ class Authenticator:
         self._container = container
         self._attempts = LoginThrottle()
 
-    async def identify(self, connection: HTTPConnection) -> Identity:
+    async def identify(self, connection: HTTPConnection) -> Principal:
         """Who asks; NotLoggedIn if nobody known does. With a token no cookie is looked at."""
-        token = token_of(connection)
-        if token is not None:
-            return await self.by_token(token, address_of(connection))
-        return await self.by_cookie(connection, connection.headers.get(ORIGIN_KEY, ""))
+        by_header = self.by_header(connection)
+        if by_header is not None:
+            return await by_header()
+        return await self.by_page(connection, connection.headers.get(ORIGIN_KEY, ""))
 
-    async def by_cookie(self, connection: HTTPConnection, origin_key: str) -> Identity:
-        """Whose page this is. The cookie comes from every port of the host: it is not enough."""
+    def by_header(self, connection: HTTPConnection) -> Identify | None:
+        """How to ask whose token is in the header; None if there is none. The host may have tokens of its own."""
+        token, host = token_of(connection), host_login_of(connection.scope)
+        if token is None:
+            return None
+        if host is not None and not token.startswith(TOKEN_PREFIX):
+            return partial(self._by_host, connection, host, "api")
+        return partial(self.by_token, token, address_of(connection))
+
+    async def by_page(self, connection: HTTPConnection, origin_key: str) -> Principal:
+        """Whose page this is: by a login that was made here, or in the app that this is mounted in."""
+        host = host_login_of(connection.scope)
+        if host is None:
+            return await self._by_cookie(connection, origin_key)
+        if not origin_key:
+            raise NotLoggedIn(
+                "the cookie of the site alone is not enough, since browsers send it with requests of other pages too: "
+                "send the header X-Origin-Key with any value (or an origin_key as the first message of a WebSocket), "
+                "or use a token instead"
+            )
+        return await self._by_host(connection, host, "page")
+
+    async def _by_host(self, connection: HTTPConnection, host: HostLogin, door: str) -> Principal:
+        """Who this is by the word of the app that this is mounted in."""
+        found = await host.identity()
+        if found is None:
+            raise NotLoggedIn("you are not logged in: log in to the site that this is a part of, or use a token")
+        return Principal(Login(found.name, Role(found.role), None, None, None), door, address_of(connection))
+
+    async def _by_cookie(self, connection: HTTPConnection, origin_key: str) -> Principal:
+        """By a login that was made here. The cookie comes from every port of the host: it is not enough."""
         secret = connection.cookies.get(cookie_of(connection), "")
         login = await self._container.services.access.who(secret, origin_key)
         if login is None and secret and not origin_key:
@@ -98,18 +133,18 @@ class Authenticator:
             )
         if login is None:
             raise NotLoggedIn("you are not logged in: 'ostinato login' prints a link, 'ostinato token add' a token")
-        return Identity(login, "page", address_of(connection), secret)
+        return Principal(login, "page", address_of(connection), secret)
 
-    async def by_token(self, text: str, address: str | None) -> Identity:
+    async def by_token(self, text: str, address: str | None) -> Principal:
         """Who this token is. One that holds is never refused, however many wrong ones came from there."""
         login = await self._container.services.access.who_by_token(text)
         if login is None:
             self._check(address)
             self._failed(address)
             raise NotLoggedIn("the token is unknown or has expired; make one with 'ostinato token add'")
-        return Identity(login, "api", address)
+        return Principal(login, "api", address)
 
-    async def log_in(self, code: str | None, token: str | None, address: str | None) -> Identity:
+    async def log_in(self, code: str | None, token: str | None, address: str | None) -> Principal:
         """Exchange a code or a token for a login. One that holds is never refused either."""
         try:
             new, login = await self._container.services.access.login(code=code, token=token, address=address)
@@ -117,7 +152,7 @@ class Authenticator:
             self._check(address)
             self._failed(address)
             raise
-        return Identity(login, "page", address, new.cookie, new.origin_key)
+        return Principal(login, "page", address, new.cookie, new.origin_key)
 
     def _check(self, address: str | None) -> None:
         self._attempts.check(address, self._container.clock.steady())
@@ -137,9 +172,9 @@ class AuthenticationMiddleware:
         if scope["type"] != "http" or not _is_closed(scope["method"], scope["path"]):
             await self._app(scope, receive, send)
             return
-        identity = await self._authenticator.identify(HTTPConnection(scope))
-        scope[IDENTITY] = identity
-        with acting(identity.actor), shown_to(identity.login):
+        principal = await self._authenticator.identify(HTTPConnection(scope))
+        scope[PRINCIPAL] = principal
+        with acting(principal.actor), shown_to(principal.login):
             await self._app(scope, receive, send)
 
 
@@ -172,10 +207,10 @@ def authenticator_of(connection: HTTPConnection) -> Authenticator:
     return found
 
 
-def identity_of(connection: HTTPConnection) -> Identity:
+def principal_of(connection: HTTPConnection) -> Principal:
     """Who was let in with this request."""
-    found = connection.scope.get(IDENTITY)
-    if not isinstance(found, Identity):
+    found = connection.scope.get(PRINCIPAL)
+    if not isinstance(found, Principal):
         raise NotLoggedIn("you are not logged in")
     return found
 
@@ -190,7 +225,7 @@ def needs(role: Role) -> Callable[[Request], Awaitable[Login]]:
     """A dependency that lets only this role and higher ones on, and answers who it is."""
 
     async def allowed(request: Request) -> Login:
-        login = identity_of(request).login
+        login = principal_of(request).login
         require(login, role)
         return login
 

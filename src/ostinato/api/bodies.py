@@ -9,7 +9,7 @@ from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ostinato.api.access import identity_of
+from ostinato.api.access import principal_of
 from ostinato.api.problems import BodyTooLarge, body_too_large
 from ostinato.errors import NotLoggedIn
 from ostinato.models.access import Role
@@ -48,7 +48,7 @@ def _most_of(scope: Scope) -> int:
     if scope["path"].startswith("/ping/"):
         return LARGEST_OF_PINGS
     try:
-        login = identity_of(HTTPConnection(scope)).login
+        login = principal_of(HTTPConnection(scope)).login
     except NotLoggedIn:
         return LARGEST_OF_STRANGERS
     return LARGEST_BODY if login.role.covers(Role.OPERATOR) else LARGEST_OF_VIEWERS

@@ -14,7 +14,7 @@ from functools import partial
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ostinato.api.access import IDENTITY, Identity, address_of
+from ostinato.api.access import PRINCIPAL, Principal, address_of
 from ostinato.api.container import ApiContainer
 from ostinato.clock import SECOND, Micros
 from ostinato.models.access import Actor
@@ -79,8 +79,8 @@ class Denials:
             await self._count(scope, denied)
 
     async def _count(self, scope: Scope, status: int) -> None:
-        identity, address = scope.get(IDENTITY), address_of(HTTPConnection(scope))
-        actor = identity.actor if isinstance(identity, Identity) else Actor(_UNKNOWN, "api", address)
+        principal, address = scope.get(PRINCIPAL), address_of(HTTPConnection(scope))
+        actor = principal.actor if isinstance(principal, Principal) else Actor(_UNKNOWN, "api", address)
         known = self._windows.get((actor.who, actor.address, status))
         if known is None and not self._has_room():
             actor = Actor(_UNKNOWN, "api", None)

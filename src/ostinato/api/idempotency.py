@@ -16,7 +16,7 @@ from starlette.responses import Response
 from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ostinato.api.access import identity_of, needed_role
+from ostinato.api.access import needed_role, principal_of
 from ostinato.api.container import ApiContainer
 from ostinato.api.problems import PROBLEM_JSON, outcome_unknown, problem, problem_answer
 from ostinato.errors import InvalidInput, OstinatoError
@@ -58,7 +58,7 @@ class IdempotencyStore:
             with tracking_writes():
                 await self._app(scope, receive, send)
             return
-        login = identity_of(HTTPConnection(scope)).login
+        login = principal_of(HTTPConnection(scope)).login
         if not _may_keep(scope, login.role):
             await self._app(scope, receive, send)
             return

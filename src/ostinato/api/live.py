@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
 
@@ -15,7 +14,7 @@ import msgspec
 from fastapi import APIRouter
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from ostinato.api.access import Identity, address_of, authenticator_of, token_of
+from ostinato.api.access import Identify, address_of, authenticator_of
 from ostinato.api.container import ApiContainer
 from ostinato.api.problems import problem_of
 from ostinato.errors import InvalidInput, NotAllowed, NotLoggedIn, OstinatoError, StoreUnavailable, TooManyAttempts
@@ -35,8 +34,6 @@ CLOSE_SECONDS = 1.0
 
 NOT_LOGGED_IN, TRY_AGAIN, TOO_LARGE = 4401, 1013, 1009
 _REFUSED = (NotLoggedIn, NotAllowed, TooManyAttempts)
-
-Identify = Callable[[], Awaitable[Identity]]
 
 
 class Login(msgspec.Struct, tag="login"):
@@ -87,8 +84,10 @@ async def live(websocket: WebSocket) -> None:
 async def _let_in(websocket: WebSocket) -> tuple[Identify, str] | None:
     """How to ask who listens, now and later, and who it is; None if nobody known came, and the socket is closed."""
     try:
-        identify = _by_header(websocket) or await _by_message(websocket)
-        identity = await identify()
+        # A cookie is not looked at yet: what it needs beside it comes with a message, since the page cannot give a
+        # socket a header.
+        identify = authenticator_of(websocket).by_header(websocket) or await _by_message(websocket)
+        principal = await identify()
     except OstinatoError as error:
         await websocket.send_text(_text(Failed(None, error)))
         if isinstance(error, _REFUSED):
@@ -96,14 +95,7 @@ async def _let_in(websocket: WebSocket) -> tuple[Identify, str] | None:
         else:
             await _close(websocket, TRY_AGAIN, "your login cannot be checked right now: try again later")
         return None
-    return identify, identity.login.who
-
-
-def _by_header(websocket: WebSocket) -> Identify | None:
-    """With a token in the header. A cookie is not looked at yet: what it needs beside it comes with a message, since
-    the page cannot give a socket a header."""
-    token, address = token_of(websocket), address_of(websocket)
-    return None if token is None else partial(authenticator_of(websocket).by_token, token, address)
+    return identify, principal.login.who
 
 
 async def _by_message(websocket: WebSocket) -> Identify:
@@ -123,7 +115,7 @@ async def _by_message(websocket: WebSocket) -> Identify:
         case Login(token=str(token)):
             return partial(authenticator.by_token, token, address_of(websocket))
         case Login(origin_key=str(key)):
-            return partial(authenticator.by_cookie, websocket, key)
+            return partial(authenticator.by_page, websocket, key)
         case _:
             raise NotLoggedIn('log in first: send {"type": "login", "token": "ost_…"}')
 

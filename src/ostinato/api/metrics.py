@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from ostinato.api.access import Container, authenticator_of
+from ostinato.api.prefix import is_mounted
 from ostinato.api.security import is_loopback, split_host
 from ostinato.config import Settings
 from ostinato.models.incident import FAILINGS
@@ -62,9 +63,10 @@ def _is_on_this_machine(request: Request, settings: Settings) -> bool:
     """Whether it comes from here, and not through a proxy that stands here and may look the same.
 
     A proxy need not say that it is one, nor keep the name that it was called by. So nobody is taken for local where
-    the server listens to others too, or answers to other names, as behind a proxy it must.
+    the server listens to others too, or answers to other names, as behind a proxy it must; nor in another app, which
+    may listen anywhere.
     """
-    if settings.hosts or not is_loopback(settings.host):
+    if is_mounted(request.scope) or settings.hosts or not is_loopback(settings.host):
         return False
     client, (host, _) = request.client, split_host(request.headers.get("host", ""))
     # Left as it comes, nginx names nobody and calls us by our own address, but speaks as one did before 1.1.

@@ -1,6 +1,7 @@
 """Serves the built page: its files, and index.html for every other address that a browser may ask for.
 
-Files that carry a hash in their name never change. Each file is read and compressed once, and again when it changed.
+Files that carry a hash in their name never change. Each file is read and compressed once, and again when it changed;
+index.html is made for the place where the server is mounted.
 """
 
 from __future__ import annotations
@@ -8,7 +9,8 @@ from __future__ import annotations
 import gzip
 import hashlib
 import mimetypes
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from html import escape
 from pathlib import Path
 
 import anyio.to_thread
@@ -16,6 +18,9 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import Receive, Scope, Send
+
+from ostinato.api.host_login import host_login_of
+from ostinato.api.prefix import prefix_of
 
 __all__ = ["PAGE_FOLDER", "Page"]
 
@@ -27,6 +32,7 @@ _NOT_BUILT = """The page is not built. In a checkout of Ostinato, run:
 
 The API is at /api; its description at /api/openapi.json.
 """
+_LOGIN_HERE, _LOGIN_AT_HOST = b'name="ostinato-login" content="here"', b'name="ostinato-login" content="host"'
 _NOT_OURS = ("api", "healthz", "readyz", "metrics")
 _FOREVER = "public, max-age=31536000, immutable"
 _WORTHWHILE = 1_000
@@ -44,6 +50,7 @@ class _File:
     tag: str
     never_changes: bool
     """Its name carries a hash."""
+    is_index: bool
 
 
 class Page:
@@ -58,7 +65,7 @@ class Page:
             await send({"type": "websocket.close", "code": 1008, "reason": "there is no stream at this address"})
             return
         request = Request(scope)
-        path = request.url.path.lstrip("/")
+        path = str(scope["path"]).lstrip("/")
         if path.split("/")[0] in _NOT_OURS:
             raise HTTPException(404)
         if request.method not in ("GET", "HEAD"):
@@ -73,6 +80,11 @@ class Page:
         found = found or await anyio.to_thread.run_sync(self._read, "index.html")
         if found is None:
             return PlainTextResponse(_NOT_BUILT, 503)
+        if found.is_index:
+            login = host_login_of(request.scope)
+            if login is not None and await login.identity() is None:
+                return login.refusal()
+            found = _placed(found, prefix_of(request), has_host_login=login is not None)
         cached = _FOREVER if found.never_changes else "no-cache"
         headers = {"Cache-Control": cached, "ETag": found.tag, "Vary": "Accept-Encoding"}
         if request.headers.get("if-none-match") == found.tag:
@@ -92,17 +104,33 @@ class Page:
             known = self._files.get(place)
             if known is None or known.changed != changed:
                 self._files[place] = known = _loaded(
-                    place, changed, never_changes=place.is_relative_to(self._folder / "assets")
+                    place,
+                    changed,
+                    never_changes=place.is_relative_to(self._folder / "assets"),
+                    is_index=place == self._folder / "index.html",
                 )
             return known
         except (OSError, ValueError):  # a name that no file can have
             return None
 
 
-def _loaded(place: Path, changed: int, *, never_changes: bool) -> _File:
+def _loaded(place: Path, changed: int, *, never_changes: bool, is_index: bool) -> _File:
     body = place.read_bytes()
     kind = mimetypes.guess_type(place.name)[0] or "application/octet-stream"
-    small = None
-    if len(body) > _WORTHWHILE and kind.startswith(_COMPRESSIBLE):
-        small = gzip.compress(body, 9)
-    return _File(changed, kind, body, small, f'"{hashlib.sha256(body).hexdigest()[:32]}"', never_changes)
+    return _File(changed, kind, body, _compressed(body, kind), _tag(body), never_changes, is_index)
+
+
+def _placed(index: _File, prefix: str, *, has_host_login: bool) -> _File:
+    """The first file of the page for the place where it is served: the build names its files relative to that."""
+    body = index.body.replace(b'="./', f'="{escape(prefix)}/'.encode())
+    if has_host_login:
+        body = body.replace(_LOGIN_HERE, _LOGIN_AT_HOST)
+    return replace(index, body=body, small=_compressed(body, index.kind), tag=_tag(body))
+
+
+def _compressed(body: bytes, kind: str) -> bytes | None:
+    return gzip.compress(body, 9) if len(body) > _WORTHWHILE and kind.startswith(_COMPRESSIBLE) else None
+
+
+def _tag(body: bytes) -> str:
+    return f'"{hashlib.sha256(body).hexdigest()[:32]}"'

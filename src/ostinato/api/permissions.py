@@ -5,6 +5,8 @@ And what an operator may change of a schedule that has such a thing: when it run
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ostinato.api.access import require
 from ostinato.api.redaction import HIDDEN
 from ostinato.api.shapes.policy import NewPolicy
@@ -15,7 +17,7 @@ from ostinato.models.schedule import Schedule
 from ostinato.models.work import Work
 from ostinato.service.permissions import admins_part, admins_part_of, secret_ping_url, secret_texts
 
-__all__ = ["check_changes", "check_permissions", "check_replaced"]
+__all__ = ["check_changes", "check_permissions", "check_replaced", "check_reverted"]
 
 _OPERATORS = frozenset({"timing", "zone", "note", "enabled", "policy"})
 _OPERATORS_POLICIES = frozenset({"catch_up", "catch_up_window", "catch_up_cap", "max_age", "priority"})
@@ -52,6 +54,17 @@ def check_changes(login: Login, current: Schedule, given: set[str], policy: NewP
     policies = set() if policy is None else policy.model_fields_set - _OPERATORS_POLICIES
     for field in sorted((given - _OPERATORS) | policies):
         require(login, Role.ADMIN, f"changing the {field} of a schedule with {deed}")
+
+
+def check_reverted(login: Login, current: Schedule, fields: Sequence[str] | None) -> None:
+    """NotAllowed, unless whoever gives these fields of this schedule back to its code may: all that people changed, if
+    none is named."""
+    wanted = {field for field in current.overrides if fields is None or field in fields}
+    deed = admins_part_of(current)
+    for field in sorted(
+        wanted - _OPERATORS - _OPERATORS_POLICIES if deed is not None else wanted & {"gate", "ping_url"}
+    ):
+        require(login, Role.ADMIN, f"giving back the {field} of schedule {current.name!r}")
 
 
 def _check_shown(work: Work | None, field: str) -> None:

@@ -14,6 +14,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ostinato.api.container import ApiContainer
+from ostinato.api.host_login import host_login_of
+from ostinato.api.prefix import is_mounted
 from ostinato.api.problems import problem, problem_answer
 from ostinato.api.proxies import PROXY
 from ostinato.config import Settings
@@ -88,8 +90,11 @@ class SecurityMiddleware:
             detail = "tokens and logins would cross the network unencrypted: use https, through the proxy"
             return problem(403, "not-private", detail)
         origin = headers.get("origin")
-        writes = scope["type"] == "websocket" or scope["method"] not in SAFE_METHODS
-        if writes and origin is not None and not is_our_origin(origin, hosts[0], settings, _scheme(scope)):
+        if (
+            _needs_our_origin(scope)
+            and origin is not None
+            and not is_our_origin(origin, hosts[0], settings, _scheme(scope))
+        ):
             detail = f"a page from {origin[:200]!r} may not do this; behind a proxy, add its name to the setting hosts"
             return problem(403, "wrong-origin", detail)
         return None
@@ -123,9 +128,22 @@ def is_our_origin(origin: str, host: str, settings: Settings, called_by: str) ->
     return page is not None and page in {_with_port(ours, default) for ours in (host, *settings.hosts)}
 
 
+def _needs_our_origin(scope: Scope) -> bool:
+    """Whether only our own page may ask for it. The cookie of a host that lets other pages read answers (CORS) comes
+    with theirs too: nothing is read by it from elsewhere either."""
+    if scope["type"] == "websocket" or scope["method"] not in SAFE_METHODS:
+        return True
+    return host_login_of(scope) is not None and scope["path"].startswith("/api")
+
+
 def _is_in_the_clear(scope: Scope, settings: Settings) -> bool:
-    """Whether it came over a network as plain HTTP, past the proxy that speaks TLS. Health checks tell no secret."""
-    if is_loopback(settings.host) or _scheme(scope) in _PRIVATE or PROXY in scope or scope["path"] in _HEALTH:
+    """Whether it came over a network as plain HTTP, past the proxy that speaks TLS. Health checks tell no secret.
+
+    Where an app listens that this is mounted in, our settings do not say. With a login of its own it is its to decide.
+    """
+    if host_login_of(scope) is not None or (is_loopback(settings.host) and not is_mounted(scope)):
+        return False
+    if _scheme(scope) in _PRIVATE or PROXY in scope or scope["path"] in _HEALTH:
         return False
     return scope.get("client") is None or not is_loopback(scope["client"][0])
 

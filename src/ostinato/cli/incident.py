@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-app = App(name="incident", help="What is wrong: list and show incidents, see to them, run again what failed.")
+app = App(name="incident", help="What is wrong: list, show and acknowledge incidents, and run again what failed.")
 
 Id = Annotated[int, Parameter(help="Its number, as 'incident ls' shows it.")]
 _SHOWN = 10
@@ -81,7 +81,7 @@ def _state(incident: Incident) -> Styled:
 
 @app.command
 def show(id: Id, /, *, common: Common = NO_COMMON) -> None:
-    """Show an incident: how often it happened, whom it was told, and its runs."""
+    """Show an incident: how often it happened, who was told, its runs, and what was run again."""
     with opened(common) as database:
         found = database.ask(database.services.incidents.look(id))
         if common.json:
@@ -134,12 +134,12 @@ def _told(found: IncidentDetail, zone: str) -> list[str]:
 
 @app.command
 def ack(id: Id, /, *, note: str | None = None, common: Common = NO_COMMON) -> None:
-    """Say that somebody sees to it: nothing more is told of it until it recovers.
+    """Acknowledge an incident: nobody is told of it again until it recovers.
 
     Parameters
     ----------
     note
-        What is done about it; shown by 'incident show'.
+        What is being done about it; 'incident show' prints it.
     """
     with opened(common) as database:
         incident = database.ask(database.services.incidents.ack(id, who=os_user(), note=note))

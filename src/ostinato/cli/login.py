@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import quote
+
 from ostinato.cli.console import emit, emit_json, say, tell
 from ostinato.cli.open_database import opened, os_user
 from ostinato.cli.options import NO_COMMON, Common
@@ -20,6 +22,7 @@ def login(
     host: str | None = None,
     port: int | None = None,
     https: bool = False,
+    prefix: str = "",
     common: Common = NO_COMMON,
 ) -> None:
     """Print a link that logs a browser in. It works once, for 15 minutes.
@@ -36,6 +39,8 @@ def login(
         The server's port, if it is not the one of the settings.
     https
         The server speaks TLS, although the settings name no certificate.
+    prefix
+        The path that it is mounted at in another app, such as /jobs.
     """
     with opened(common, host=host, port=port) as database:
         settings = database.app.settings
@@ -45,12 +50,14 @@ def login(
         code = database.ask(database.services.access.make_code(who=name, role=role))
         from ostinato.cli.server import address_text, login_link
 
-        link = login_link(address_text(settings, settings.port, https=https), code)
+        place = f"/{quote(prefix.strip('/'))}" if prefix.strip("/") else ""
+        link = login_link(address_text(settings, settings.port, https=https) + place, code)
     if common.json:
         emit_json({"link": link, "code": code, "who": name, "role": role})
         return
     emit(link)
-    say("works once, for 15 minutes; 'ostinato up' or 'ostinato web' must be running")
+    server = "the app that it is mounted in" if place else "'ostinato up' or 'ostinato web'"
+    say(f"works once, for 15 minutes; {server} must be running")
 
 
 def logout(who: str, /, *, common: Common = NO_COMMON) -> None:

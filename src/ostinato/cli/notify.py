@@ -24,7 +24,7 @@ __all__ = ["app", "delivery_cell", "delivery_line"]
 
 app = App(
     name="notify",
-    help="Channels: who is told, of what, and what became of it. Add, list, test and remove them, and their rules.",
+    help="Channels that people are told by: add, list, test and remove them and their rules, and see what was sent.",
 )
 app.command(rule_app)
 
@@ -79,7 +79,7 @@ def add(
 
 @app.command
 def ls(*, common: Common = NO_COMMON) -> None:
-    """List channels, and how each fares."""
+    """List channels: when each was last used, whether it works, and what waits for it."""
     with opened(common) as database:
         channels = database.ask(database.services.notifications.list())
         if common.json:
@@ -193,7 +193,7 @@ def log(
     columns = [Column(title) for title in ("ID", "AT", "CHANNEL", "KIND")]
     columns += [Column("SUBJECT", flexible=True), Column("STATE"), Column("TRY"), Column("WHY", flexible=True)]
     rows = [[str(one.id), brief(one.at, zone, now), *_message_row(one, zone, now)] for one in found]
-    table(columns, rows, otherwise="nothing was sent, and nothing waits")
+    table(columns, rows, otherwise="no messages: nothing was sent, and nothing waits")
     say(f"{counted(len(found), 'message')}, times in {zone}", "dim")
 
 

@@ -19,6 +19,8 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import count
 from typing import Any
 
+import msgspec
+
 from ostinato.cli.limits import raise_descriptor_limit
 from ostinato.cli.log_setup import start_log
 from ostinato.cli.options import LogFlags
@@ -40,10 +42,11 @@ from ostinato.cli.server_link import (
 )
 from ostinato.cli.serving import settle
 from ostinato.clock import SystemClock
-from ostinato.errors import OstinatoError, WaitTimeout
+from ostinato.errors import InvalidInput, OstinatoError, WaitTimeout
 from ostinato.logs import get_logger
 from ostinato.models.ids import NodeId, RunId
 from ostinato.models.session_options import NO_OPTIONS, SessionOptions
+from ostinato.models.work_values import Function, GivenCall
 from ostinato.wiring import NO_ENGINE, open_container_with_remote_engine
 
 __all__ = ["main"]
@@ -177,6 +180,16 @@ class _EngineClient:
     def takes_payloads(self, task: str) -> bool | None:
         known = self._tasks.get(task)
         return None if known is None else known.takes_payloads
+
+    async def stored_calls(self, task: str, calls: Iterable[GivenCall]) -> list[Function]:
+        given = [Function(task, list(args), dict(kwargs)) for args, kwargs in calls]
+        if task in self._tasks:
+            asked = [task, *(msgspec.json.encode((one.args, one.kwargs)).decode() for one in given)]
+            with contextlib.suppress(WaitTimeout):  # then it is looked at when it runs
+                refused = await self.ask("arguments", asked, self._code_seconds, "")
+                if refused is not None:
+                    raise InvalidInput(refused["text"], field=refused["field"])
+        return given
 
     def own_run(self) -> RunId | None:
         return None  # no work runs here

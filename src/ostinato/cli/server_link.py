@@ -92,7 +92,7 @@ class Failed(msgspec.Struct, tag="failed", frozen=True):
     text: str
 
 
-Question = Literal["health", "statistics", "checks"]
+Question = Literal["health", "statistics", "checks", "arguments"]
 
 
 class Ask(msgspec.Struct, tag="ask", frozen=True):

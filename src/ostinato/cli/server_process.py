@@ -16,12 +16,14 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
 
 import ostinato
 from ostinato import errors
@@ -41,7 +43,7 @@ from ostinato.cli.server_link import (
     ToServer,
     engines_link,
 )
-from ostinato.errors import OstinatoError
+from ostinato.errors import InvalidInput, OstinatoError
 from ostinato.logs import get_logger
 from ostinato.models.policy import make_policy, policy_json
 from ostinato.wiring import NO_ENGINE, interpreter
@@ -235,6 +237,10 @@ class ServerProcess:
             case "checks":
                 self._answer_later(ask, self._app.registry.failed_checks(ask.names))
 
+            case "arguments":
+                task, *calls = ask.names
+                self._answer_later(ask, _refusal(self._app, task, calls))
+
     def _answer_later(self, ask: Ask, work: Coroutine[Any, Any, Any]) -> None:
         """On the application's loop: what its code holds (a pool, a client) may belong to that."""
 
@@ -296,6 +302,18 @@ class ServerProcess:
             return "ended for an unknown reason"
         code = os.waitstatus_to_exitcode(status)
         return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"exited with status {code}"
+
+
+async def _refusal(app: Ostinato, task: str, calls: Sequence[str]) -> dict[str, str] | None:
+    """Why these calls of a task cannot be stored; None if they can."""
+    try:
+        await app.registry.stored_calls(task, map(_decode_call, calls))
+    except InvalidInput as error:
+        return {"text": str(error), "field": error.field}
+    return None
+
+
+_decode_call = msgspec.json.Decoder(tuple[list[Any], dict[str, Any]]).decode
 
 
 def _deliver(link: Link[ToServer, FromServer], outbox: queue.SimpleQueue[ToServer | None]) -> None:

@@ -30,6 +30,8 @@ from ostinato.cli.policy import lane_limits, lane_rates
 from ostinato.cli.run_view import state_style
 from ostinato.cli.times import brief, took
 from ostinato.cli.work_view import name_of
+from ostinato.config import switched_off
+from ostinato.errors import Conflict
 from ostinato.logs import RUN_LOGGER, get_logger
 from ostinato.plurals import errors_text
 
@@ -54,7 +56,8 @@ def up(
 ) -> int:
     """Start the engine, the API and the page, and show each run.
 
-    Ctrl-C drains the engine, a second Ctrl-C forces it.
+    Ctrl-C drains the engine, a second Ctrl-C forces it. Where the engine is switched off (the setting 'enabled'), it
+    serves the API and the page alone.
     """
     keep_streams()
     log = chosen_log(log)
@@ -65,6 +68,8 @@ def up(
         runs.setLevel(logging.ERROR)
         runs.addFilter(_has_traceback)  # the list has the rest
     app = _load(engine, common, log, host=host, port=port, tls=tls)
+    if (why := switched_off(app.settings)) is not None:
+        return _serve_page(app, common, talk, why)
     return _serve(app, common, _tell_line if shows_runs else None, talk, page=True)
 
 
@@ -77,7 +82,10 @@ def worker(*, engine: EngineFlags = NO_ENGINE, log: LogFlags = NO_LOG, common: C
     keep_streams()
     log = chosen_log(log)
     talk = start_log(log, brief=False)
-    return _serve(_load(engine, common, log), common, None, talk, page=False)
+    app = _load(engine, common, log)
+    if (why := switched_off(app.settings)) is not None:
+        raise Conflict(f"{why}; a worker without an engine has nothing to do")
+    return _serve(app, common, None, talk, page=False)
 
 
 def _load(
@@ -115,6 +123,16 @@ def _serve(
     chosen = _tell_json if common.json else tell
     told = None if chosen is None else partial(chosen, zone)
     return asyncio.run(serve(app, told, talk, page=page))
+
+
+def _serve_page(app: Ostinato, common: Common, talk: Callable[[str], None], why: str) -> int:
+    import asyncio
+
+    from ostinato.cli.limits import raise_descriptor_limit
+    from ostinato.cli.web import serve_page
+
+    raise_descriptor_limit()
+    return asyncio.run(serve_page(app, talk, why=why, as_json=common.json))
 
 
 def _describe(event: Event) -> str:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from ostinato.app import Ostinato
 
-__all__ = ["web"]
+__all__ = ["serve_page", "web"]
 
 
 def web(
@@ -35,10 +35,13 @@ def web(
     # Before there is a loop: what the user's module does at import may want one of its own.
     app = load_app(common, host=host, port=port, tls=tls, log=log)
     raise_descriptor_limit()
-    return asyncio.run(_serve(app, talk, as_json=common.json))
+    return asyncio.run(serve_page(app, talk, as_json=common.json))
 
 
-async def _serve(app: Ostinato, talk: Callable[[str], None], *, as_json: bool) -> int:
+async def serve_page(
+    app: Ostinato, talk: Callable[[str], None], *, why: str = "'ostinato worker' starts one", as_json: bool
+) -> int:
+    """Serve until a signal comes; `why` says why no engine is here."""
     import asyncio
 
     from ostinato.cli.server import serving
@@ -53,7 +56,7 @@ async def _serve(app: Ostinato, talk: Callable[[str], None], *, as_json: bool) -
         async with serving(container, talk) as address:
             if as_json:
                 emit_json_line({"address": address})
-            talk(f"database   {without_password(app.settings.db)}, no engine here: 'ostinato worker' starts one")
+            talk(f"database   {without_password(app.settings.db)}, no engine here: {why}")
             talk("Ctrl-C to stop")
             settle()
             await stopped.wait()

@@ -229,6 +229,7 @@ class Engine:
         The grace counts from here. While the database is away, the finishes are kept for all of it, and then spooled.
         """
         self.is_draining = True
+        self.runner.set_draining(True)
         await self._stopping.stop(self.settings.grace.total_seconds() if grace is None else grace)
 
     def force(self) -> None:
@@ -411,6 +412,7 @@ class Engine:
             return False
         self.is_asked_to_drain = drain
         log.info("node %s %s", self.id, "takes no more work: it was asked to drain" if drain else "takes work again")
+        self.runner.set_draining(drain or self.is_draining)
         self._open()
         if not drain:
             self._look()

@@ -15,13 +15,14 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, BinaryIO
 
 import msgspec
 
 from ostinato.clock import micros_of
+from ostinato.execution.arguments import TaskSignature
 from ostinato.execution.binding import ContextParameter, bind_context
-from ostinato.execution.context import RunContext, current_context, finite
+from ostinato.execution.context import DRAINING, RunContext, current_context, finite
 from ostinato.execution.outcome import Outcome, OutcomeKind, raised, returned
 from ostinato.execution.output import readable, storable
 from ostinato.logs import NAMED, RecordFormatter, set_up
@@ -32,6 +33,7 @@ __all__: list[str] = []
 
 
 class _Request(msgspec.Struct):
+    task: str
     module: str
     function: str
     main: str | None
@@ -39,6 +41,7 @@ class _Request(msgspec.Struct):
     args: list[Any]
     kwargs: dict[str, Any]
     context_parameter: ContextParameter | None
+    max_result: int
     run: ClaimedRun
     log_level: int
     """Of the root logger in the parent: no other part of how it logs can be handed over."""
@@ -78,8 +81,8 @@ class _ChildContext(RunContext):
         sys.stdout.flush()
 
 
-def _find(request: _Request) -> Callable[..., Any]:
-    """The function by its place in the code; a decorated one is unwrapped."""
+def _find(request: _Request) -> Any:
+    """The function, or the task that it was decorated to, by its place in the code."""
     if request.main is not None:
         # As multiprocessing does it: the script's code without its `if __name__ == "__main__"` part.
         found: Any = runpy.run_path(request.main, run_name="__mp_main__")[request.function.split(".")[0]]
@@ -89,15 +92,13 @@ def _find(request: _Request) -> Callable[..., Any]:
         names = request.function.split(".")
     for name in names:
         found = getattr(found, name)
-    unwrapped: Callable[..., Any] = getattr(found, "function", found)
-    return unwrapped
+    return found
 
 
-def _call(request: _Request, send: Callable[[dict[str, Any]], None]) -> Outcome:
-    context = _ChildContext(request.run, send)
+def _call(request: _Request, context: _ChildContext) -> Outcome:
     current_context.set(context)
     try:
-        function = _find(request)
+        found = _find(request)
     except BaseException as error:
         outcome = raised(error)
         where = f"{request.module}.{request.function}"
@@ -108,10 +109,14 @@ def _call(request: _Request, send: Callable[[dict[str, Any]], None]) -> Outcome:
             cause=Cause.NOT_STARTED,
         )
     set_up(request.log_level, RecordFormatter(NAMED), sys.stdout)  # unless its module has done that
-    args, kwargs = bind_context(request.context_parameter, request.args, request.kwargs, context)
+    function, contexts = getattr(found, "function", found), getattr(found, "contexts", None)
+    signature = TaskSignature(request.task, function, request.context_parameter)
     try:
-        value = function(*args, **kwargs)
-        return returned(asyncio.run(value) if asyncio.iscoroutine(value) else value)
+        args, kwargs = signature.decode(request.args, request.kwargs)
+        args, kwargs = bind_context(request.context_parameter, args, kwargs, context)
+        with contextlib.nullcontext() if contexts is None else contexts.enter():
+            value = function(*args, **kwargs)
+            return returned(asyncio.run(value) if asyncio.iscoroutine(value) else value, request.max_result)
     except BaseException as error:
         return raised(error)
 
@@ -125,11 +130,11 @@ def _take_stdin() -> int:
     return pipe
 
 
-def _end_with(pipe: int) -> None:
-    """Wait for the pipe's end, which is the parent's, and take along whatever was started here."""
+def _end_with(stream: BinaryIO, context: RunContext) -> None:
+    """Hear from the parent that its node drains. Its end is the pipe's: take along whatever was started here."""
     with contextlib.suppress(OSError):
-        while os.read(pipe, 1):
-            pass
+        while said := stream.read(1):
+            context.set_draining(said == DRAINING)
     with contextlib.suppress(ProcessLookupError):
         os.killpg(os.getpid(), signal.SIGKILL)
     os._exit(1)
@@ -145,12 +150,12 @@ def main() -> None:
             channel.write(msgspec.json.encode(message) + b"\n")
             channel.flush()
 
-    pipe = _take_stdin()
-    with os.fdopen(pipe, "rb", closefd=False) as stream:
-        request = msgspec.json.decode(stream.readline(), type=_Request)
-    threading.Thread(target=_end_with, args=(pipe,), name="ostinato-parent", daemon=True).start()
+    stream = os.fdopen(_take_stdin(), "rb")
+    request = msgspec.json.decode(stream.readline(), type=_Request)
+    context = _ChildContext(request.run, send)
+    threading.Thread(target=_end_with, args=(stream, context), name="ostinato-parent", daemon=True).start()
     sys.path[:] = request.path
-    outcome = _call(request, send)
+    outcome = _call(request, context)
     with contextlib.suppress(OSError, ValueError):  # the function may have closed it
         sys.stdout.flush()
     send(
@@ -160,6 +165,7 @@ def main() -> None:
             "reason": outcome.reason and storable(outcome.reason),
             "error": outcome.error and storable(outcome.error),
             "result": outcome.result,
+            "begun": outcome.begun,
             "delay": None if outcome.delay is None else micros_of(outcome.delay),
         }
     )

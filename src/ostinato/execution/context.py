@@ -25,7 +25,10 @@ from ostinato.models.run import USAGE, ClaimedRun, Progress
 from ostinato.models.states import Trigger
 from ostinato.timing.zones import local_time
 
-__all__ = ["RunContext", "checked_total", "current_context", "current_run", "finite"]
+__all__ = ["DRAINING", "NOT_DRAINING", "RunContext", "checked_total", "current_context", "current_run", "finite"]
+
+DRAINING, NOT_DRAINING = b"1", b"0"
+"""What work in a process of its own is told of its node."""
 
 current_context: contextvars.ContextVar[RunContext] = contextvars.ContextVar("ostinato_run")
 
@@ -73,6 +76,7 @@ class RunContext:
         "_cancelled",
         "_changed",
         "_claimed",
+        "_draining",
         "_earlier",
         "_is_dirty",
         "_make_output",
@@ -84,6 +88,7 @@ class RunContext:
         "gate",
         "heard_at",
         "mask",
+        "on_drain",
         "saw_cancel",
         "spends",
     )
@@ -112,6 +117,9 @@ class RunContext:
         self._earlier = None if claimed.totals is None else _used(claimed.totals)
         self._is_dirty = False
         self._cancelled = False
+        self._draining = False
+        self.on_drain: Callable[[bool], None] | None = None
+        """Told when its node begins to drain, or takes work again: for work that has a process of its own."""
         self.saw_cancel = False
         """Whether the work looked and saw that it should stop: then its return is not a success."""
         self._output: CappedText | None = None
@@ -166,6 +174,11 @@ class RunContext:
         """Whether it should stop; check it in long loops, and return."""
         self.saw_cancel = self.saw_cancel or self._cancelled
         return self._cancelled
+
+    @property
+    def draining(self) -> bool:
+        """Whether its node drains, from the start of that on: in a long loop, a good time to return early."""
+        return self._draining
 
     def progress(self, done: float, total: float | None = None, text: str = "") -> None:
         """Report how far it has got."""
@@ -275,6 +288,11 @@ class RunContext:
         """Add a line of ours to the output, below one that the work has begun and not ended."""
         is_open = self._output is not None and self._output.ends_open
         self.log(f"\nostinato: {text}" if is_open else f"ostinato: {text}")
+
+    def set_draining(self, draining: bool) -> None:
+        self._draining = draining
+        if self.on_drain is not None:
+            self.on_drain(draining)
 
     def request_cancel(self) -> None:
         self._cancelled = True

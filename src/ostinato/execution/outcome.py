@@ -9,18 +9,21 @@ from datetime import timedelta
 from enum import Enum, auto
 from typing import Any
 
-import msgspec
-
 from ostinato.durations import parse_duration
 from ostinato.errors import Abort, InvalidInput, Snooze
+from ostinato.execution.arguments import UnfitArguments
+from ostinato.execution.conversion import encode_json
 from ostinato.logs import one_line
 from ostinato.models.nesting import MOST_DEPTH, is_deeper
 from ostinato.models.run import Ending
 from ostinato.models.states import Cause
+from ostinato.plurals import a_or_an
 
 __all__ = ["Blame", "Outcome", "OutcomeKind", "cause_of", "ended", "raised", "returned"]
 
 _ERROR_CAP = 16_000
+MAX_RESULT = 1_048_576
+"""How many bytes of JSON a task may return, unless the settings say another number."""
 
 
 class OutcomeKind(Enum):
@@ -105,12 +108,14 @@ _TOO_DEEP = Outcome(
 )
 
 
-def returned(value: Any) -> Outcome:
-    """The work returned; a value that is not JSON is a failure that no retry mends."""
+def returned(value: Any, most: int = MAX_RESULT) -> Outcome:
+    """The work returned; a value that is not JSON, or has more than `most` bytes, is a failure that no retry mends."""
     if value is None:
         return RETURNED_NOTHING
     try:
-        encoded = msgspec.json.encode(value)
+        encoded = encode_json(value)
+        if len(encoded) > most:
+            return _too_large(len(encoded), most)
         if is_deeper(encoded):
             return _TOO_DEEP
         return Outcome(OutcomeKind.RETURNED, result=encoded.decode())
@@ -118,14 +123,18 @@ def returned(value: Any) -> Outcome:
         return _TOO_DEEP
     except (TypeError, ValueError, OverflowError) as error:
         reason = (
-            f"returned {_a(type(value).__name__)} that is not JSON ({error}); "
+            f"returned {a_or_an(type(value).__name__)} that is not JSON ({error}); "
             "return text, numbers, booleans, None, lists or dicts"
         )
         return Outcome(OutcomeKind.ABORTED, reason=reason)
 
 
-def _a(noun: str) -> str:
-    return f"an {noun}" if noun[:1].lower() in "aeiou" else f"a {noun}"
+def _too_large(size: int, most: int) -> Outcome:
+    reason = (
+        f"returned {size:,} bytes of JSON, and a result may have {most:,} (the setting max_result); "
+        "store it elsewhere, and return where it is"
+    )
+    return Outcome(OutcomeKind.ABORTED, reason=reason)
 
 
 def raised(error: BaseException) -> Outcome:
@@ -142,6 +151,8 @@ def _read(error: BaseException) -> Outcome:
             return Outcome(OutcomeKind.SNOOZED, reason=str(error), delay=parse_duration(error.delay))
         except InvalidInput as wrong:
             return Outcome(OutcomeKind.ABORTED, reason=f"Snooze: {wrong}")
+    if isinstance(error, UnfitArguments):
+        return Outcome(OutcomeKind.ABORTED, reason=str(error), cause=Cause.BAD_ARGUMENTS, begun=False)
     if isinstance(error, Abort):
         return Outcome(OutcomeKind.ABORTED, reason=str(error) or "aborted", error=story(error))
     return Outcome(OutcomeKind.FAILED, reason=one_line(error), error=story(error))

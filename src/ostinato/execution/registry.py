@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from ostinato.errors import InvalidInput, NotFound
+from ostinato.execution.arguments import TaskSignature, unknown_signature
 from ostinato.execution.binding import ContextParameter, find_context_parameter
 from ostinato.execution.context import current_context
 from ostinato.execution.output import storable
@@ -20,13 +22,21 @@ from ostinato.models.ids import RunId
 from ostinato.models.policy import make_policy
 from ostinato.models.session_options import NO_OPTIONS, SessionOptions
 from ostinato.models.work_kinds import check_task
+from ostinato.models.work_values import Function, GivenCall
 from ostinato.tuning import DEFAULT_TUNING
 
-__all__ = ["Check", "Isolation", "Registry", "TaskDefinition"]
+__all__ = ["Check", "Isolation", "Registry", "TaskContexts", "TaskDefinition"]
 
 Isolation = Literal["none", "process"]
 Check = Callable[[], bool | str | Awaitable[bool | str | None] | None]
 """True or None passes; False or a text (the reason) fails; raising fails, and so does taking too long."""
+
+
+@dataclass(slots=True)
+class TaskContexts:
+    """What is entered around each call of a task of one app, on the thread or in the coroutine that calls it."""
+
+    enter: Callable[[], AbstractContextManager[object]] = nullcontext
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +54,10 @@ class TaskDefinition:
     """Whether a run that its node cut off goes back to the queue as if that attempt had not been."""
     session_options: SessionOptions = NO_OPTIONS
     """How messages for it wait in their sessions."""
+    contexts: TaskContexts = field(default_factory=TaskContexts)
+    """Those of its app."""
+    signature: TaskSignature | None = None
+    """What it takes and returns; None for what a package executes its kind of work with."""
 
 
 @dataclass(slots=True)
@@ -57,6 +71,7 @@ class Registry:
     on_new_task: Callable[[str], None] | None = None
     """Told the name of a task that was added."""
     check_seconds: float = DEFAULT_TUNING.check_seconds
+    contexts: TaskContexts = field(default_factory=TaskContexts)
 
     def add_task(
         self,
@@ -84,15 +99,18 @@ class Registry:
                 f"requeue_on_drain cannot be {requeue_on_drain!r}", field="requeue_on_drain", hint="use True or False"
             )
         make_policy(options)  # a wrong policy is told where it is written, not at the first run
+        context = find_context_parameter(function)
         definition = TaskDefinition(
             name,
             function,
             options,
             isolation,
             inspect.iscoroutinefunction(function),
-            find_context_parameter(function),
+            context,
             requeue_on_drain,
             session_options,
+            self.contexts,
+            TaskSignature(name, function, context),
         )
         self.tasks[name] = definition
         if self.on_new_task is not None:
@@ -114,6 +132,17 @@ class Registry:
             or (parameter.name == "payloads" and parameter.kind is not parameter.POSITIONAL_ONLY)
             for parameter in parameters
         )
+
+    async def stored_calls(self, task: str, calls: Iterable[GivenCall]) -> list[Function]:
+        """The same, as others ask for it whose code is in another process."""
+        return self.encode_calls(task, calls)
+
+    def encode_calls(self, task: str, calls: Iterable[GivenCall]) -> list[Function]:
+        """Calls of a task as they are stored; InvalidInput names the argument that does not fit."""
+        definition = self.tasks.get(task)
+        signature = None if definition is None else definition.signature
+        encode = (signature or unknown_signature(task)).encode
+        return [Function(task, *encode(args, kwargs)) for args, kwargs in calls]
 
     async def failed_checks(self, names: Iterable[str]) -> dict[str, str]:
         """Run the checks of these names and answer the failed ones, each with its reason."""

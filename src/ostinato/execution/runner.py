@@ -126,9 +126,9 @@ class Runner:
         self._stop_seconds = tuning.function_stop_seconds
         self._nested_seconds = tuning.command_kill_seconds + 5
         """How long what a run executes may take to end, before the run itself does."""
-        self._async = AsyncFunctions(self._stop_seconds)
-        self._threaded = ThreadFunctions(self.threads, self._stop_seconds)
-        self._process = ProcessFunctions(tuning)
+        self._async = AsyncFunctions(self._stop_seconds, settings.max_result)
+        self._threaded = ThreadFunctions(self.threads, self._stop_seconds, settings.max_result)
+        self._process = ProcessFunctions(tuning, settings.max_result)
         self._executors = make_executors(ExecutorHost(settings, self.threads, clock.now))
         self._added = load_functions()
         """The functions of packages, by the kind of work that they execute."""
@@ -137,6 +137,7 @@ class Runner:
         self._starved_told: Micros | None = None
         self._given_up: set[ActiveRun] = set()
         """Recorded as ended, while their code goes on here."""
+        self._is_draining = False
         self.idle = asyncio.Event()
         self.idle.set()
         self.on_report: Callable[[], None] = lambda: None
@@ -156,15 +157,29 @@ class Runner:
         """How many runs are under way."""
         return len(self._active)
 
+    @property
+    def under_way(self) -> list[str]:
+        """The same in words, the oldest first; from any thread."""
+        claimed = [active.claimed for active in list(self._active.values())]
+        return [f"run {run.id} of {run.schedule or run.task or run.kind!r}" for run in claimed]
+
     def has(self, id: RunId) -> bool:
         """Whether this run is under way here."""
         return id in self._active
+
+    def set_draining(self, draining: bool) -> None:
+        """Let running work see that its node drains, or no longer does."""
+        self._is_draining = draining
+        for active in self._active.values():
+            active.context.set_draining(draining)
 
     def load(self, claimed: ClaimedRun) -> ActiveRun:
         """The first step, which can be taken ahead of time: what to call, and how to treat it."""
         if claimed.zone is None:
             claimed.zone = self._zone
         context = RunContext(claimed, self._changed, self._make_output)
+        if self._is_draining:
+            context.set_draining(True)
         active = ActiveRun(self, claimed, DEFAULT_POLICY, context)
         try:
             active.policy = load_policy(claimed.policy)

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal
 
 from ostinato.clock import Micros
+from ostinato.models.policy import check_choice, check_key
 
 __all__ = [
     "Actor",
@@ -16,11 +17,13 @@ __all__ = [
     "AuditEntry",
     "AuditFilter",
     "Browser",
+    "Identity",
     "Login",
     "LoginLimits",
     "NewLogin",
     "NewToken",
     "Role",
+    "RoleName",
     "Token",
 ]
 
@@ -39,6 +42,22 @@ class Role(StrEnum):
         """Whether whoever has this role may do what needs that one."""
         order = list(Role)
         return order.index(self) >= order.index(needed)
+
+
+RoleName = Literal["viewer", "operator", "admin"]
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Somebody whom another app has logged in, and what they may do here: the answer of its callback `who`."""
+
+    name: str
+    """As the audit log shows it."""
+    role: Role | RoleName = Role.VIEWER
+
+    def __post_init__(self) -> None:
+        check_key(self.name, "name", "give the name of the user")
+        object.__setattr__(self, "role", check_choice(Role, "role", self.role))
 
 
 @dataclass(frozen=True, slots=True)

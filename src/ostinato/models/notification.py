@@ -304,7 +304,7 @@ def parse_kinds(given: str | Iterable[str], field: str = "on") -> frozenset[Noti
     kinds = set()
     for name in names:
         if name not in (*SELECTABLE, NoticeKind.ANSWER):
-            raise InvalidInput(f"nobody can be told of {name!r}", field=field, hint=f"use {', '.join(SELECTABLE)}")
+            raise InvalidInput(f"there is no kind of notice {name!r}", field=field, hint=f"use {', '.join(SELECTABLE)}")
         kinds.add(NoticeKind(name))
     return frozenset(kinds)
 

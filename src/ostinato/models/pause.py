@@ -73,8 +73,8 @@ def due_again(schedule: DueSchedule, now: Micros) -> Micros | None:
 
 
 def ends_pause(schedule: DueSchedule, draft: ScheduleDraft) -> bool:
-    """Whether the draft changes what a paused schedule is paused by: its timing, or its budget."""
-    if (draft.timing, draft.zone) != (schedule.timing, schedule.zone):
+    """Whether the draft changes what a paused schedule is paused by, its timing or its budget, or switches it off."""
+    if not draft.enabled or (draft.timing, draft.zone) != (schedule.timing, schedule.zone):
         return True
     if draft.policy == schedule.policy:
         return False

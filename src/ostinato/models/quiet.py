@@ -44,7 +44,9 @@ def parse_quiet(text: str) -> QuietHours:
         hours = QuietHours((hour, minute), (until_hour, until_minute))
         if max(hour, until_hour) < 24 and max(minute, until_minute) < 60 and hours.begin != hours.end:
             return hours
-    raise InvalidInput(f"{text!r} are no quiet hours", field="quiet", hint="write 22:00-07:00")
+    raise InvalidInput(
+        f"quiet hours cannot be {text!r}", field="quiet", hint="write a start and an end, such as 22:00-07:00"
+    )
 
 
 def held_until(channel: Channel, kind: NoticeKind, at: datetime, now: datetime) -> datetime | None:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
@@ -14,6 +14,7 @@ from typing import NamedTuple
 import msgspec
 
 from ostinato.clock import Micros, from_micros
+from ostinato.models.declared import SOMEBODY, Declared, FieldChange, Overrides
 from ostinato.models.ids import RunId, ScheduleId
 from ostinato.models.incident import SWITCHED_OFF, Notice
 from ostinato.models.notification import NoticeKind
@@ -93,6 +94,12 @@ class Schedule:
     """Whether something of it is queued or running."""
     fresh_until: datetime | None = None
     """When it must have succeeded again; null if its policy does not ask for that, or if it is late already."""
+    origin: str | None = None
+    """The name of the app whose code declares it, or did."""
+    declared: Declared | None = None
+    overrides: Overrides = field(default_factory=dict)
+    changes: tuple[FieldChange, ...] = ()
+    """Which fields people changed of what its code declares, and which the code changed since it was first declared."""
 
     @property
     def late(self) -> bool:
@@ -111,6 +118,11 @@ class Schedule:
         if not self.enabled and self.remaining != 0:
             return ScheduleState.OFF
         return ScheduleState.ON if self.active else ScheduleState.FINISHED
+
+    @property
+    def is_declared(self) -> bool:
+        """Whether the code of an app declares it."""
+        return self.owner == "code" and self.origin is not None and not self.orphaned
 
     @property
     def paused(self) -> bool:
@@ -151,9 +163,15 @@ class ScheduleDraft:
     after_finish: Micros | None
     remaining: int | None
     off_note: str | None = None
-    """Why a new one is off."""
+    """Why one is off although its code asks for it to be on."""
     fresh_at: Micros | None = None
     """When it must have succeeded, if it is new or is to be fresh from now on."""
+    declared: str | None = None
+    """What the code says of each field, as the store keeps it."""
+    overrides: str | None = None
+    """Which of these people changed, as the store keeps it."""
+    by: str = SOMEBODY
+    """Who changes it; not stored, unless the code declares what is changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +184,8 @@ class ScheduleChange:
     anchor_at: Micros
     next_at: Micros | None
     remaining: int | None
+    overrides: str | None = None
+    """What people have changed of what the code declares, with this."""
 
 
 @dataclass(frozen=True, slots=True)

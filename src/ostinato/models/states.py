@@ -78,6 +78,8 @@ class Cause(StrEnum):
     """Nobody checked in within the time that its `late_after` allows."""
     RAISED = "raised"
     """The function raised an exception."""
+    BAD_ARGUMENTS = "bad_arguments"
+    """Its arguments are not those that its task takes."""
     ABORTED = "aborted"
     """The work said that trying again would not help, or returned what cannot be stored."""
     CRASHED = "crashed"

@@ -33,6 +33,7 @@ __all__ = [
     "Unreadable",
     "Work",
     "answer_text",
+    "check_finite",
     "default_policy",
     "load_work",
     "payload_text",
@@ -79,7 +80,7 @@ def _text(work: Work) -> str:
         encoded = msgspec.json.encode(said)
         check_depth(encoded, what, field)
         if b"null" in encoded:  # which is what msgspec writes for NaN and infinity: JSON has neither
-            _check_finite(_values(work) if is_call else said)
+            check_finite(_values(work) if is_call else said)
     except InvalidInput:
         raise
     except RecursionError as error:
@@ -120,7 +121,8 @@ def _said(work: Work) -> dict[str, Any]:
     return {name: value for name, value in _values(work).items() if value != defaults[name]}
 
 
-def _check_finite(value: Any) -> None:
+def check_finite(value: Any) -> None:
+    """ValueError if there is a number in it that JSON does not have."""
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError(f"{value} is not a number in JSON")
     if isinstance(value, Mapping):
@@ -128,7 +130,7 @@ def _check_finite(value: Any) -> None:
     elif not isinstance(value, (list, tuple, set, frozenset)):
         return
     for item in value:
-        _check_finite(item)
+        check_finite(item)
 
 
 class JoinableWork(NamedTuple):
@@ -174,7 +176,7 @@ def payload_text(payload: Any) -> str:
         encoded = msgspec.json.encode(payload)
         check_depth(encoded, "the payload is", "payload")
         if b"null" in encoded:
-            _check_finite(payload)
+            check_finite(payload)
         return encoded.decode()
     except InvalidInput:
         raise

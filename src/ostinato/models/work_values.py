@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated, Any, ClassVar
@@ -64,6 +65,10 @@ class Function(Work):
     @property
     def needs(self) -> str | None:
         return self.task
+
+
+GivenCall = tuple[Sequence[Any], Mapping[str, Any]]
+"""The arguments of a call, as its caller gives them."""
 
 
 @dataclass(frozen=True, slots=True)

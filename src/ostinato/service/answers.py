@@ -241,7 +241,7 @@ def run_answer(run: RunModel, zone: str | None = None) -> Run:
     return Run.of(run, work=_work(run.work), zone=run.zone or zone, cut=run.cut or UNSET)
 
 
-@answer_of(ScheduleModel, "anchor_at", "active")
+@answer_of(ScheduleModel, "anchor_at", "active", "declared", "overrides")
 class Schedule(Answer):
     """A durable, named row: timing, work and policy."""
 

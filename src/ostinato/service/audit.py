@@ -30,7 +30,7 @@ from ostinato.models.work_kinds import Work
 from ostinato.service.pages import Page, check_limit, cursor_text, read_cursor
 from ostinato.stores.base import Store
 
-__all__ = ["AuditService", "acting", "audited", "current_actor", "note"]
+__all__ = ["AuditService", "acting", "audited", "changed_by", "current_actor", "note"]
 
 log = get_logger("ostinato")
 
@@ -52,6 +52,10 @@ _CONDITIONS = {"version"}
 """Under which a verb is done: it says nothing about what was done."""
 
 _actor: ContextVar[Actor | None] = ContextVar("ostinato_actor", default=None)
+_behalf: ContextVar[Actor | None] = ContextVar("ostinato_behalf", default=None)
+"""For whom a verb is carried out that is noted at its end."""
+_PROGRAM = "a program"
+"""Who changes something by the Python API."""
 
 
 class _Verbs(Protocol):
@@ -70,6 +74,12 @@ S = TypeVar("S", bound=_Verbs)
 def current_actor() -> Actor | None:
     """Who acts here; None if it is code."""
     return _actor.get()
+
+
+def changed_by() -> str:
+    """Who changes what is being changed here, also inside of a verb that is noted at its end."""
+    actor = _actor.get() or _behalf.get()
+    return _PROGRAM if actor is None else actor.who
 
 
 @contextmanager
@@ -104,8 +114,12 @@ def audited(
             actor = _actor.get()
             if actor is None:
                 return await method(self, *args, **kwargs)
-            with acting(None):
-                answer = await method(self, *args, **kwargs)
+            behalf = _behalf.set(actor)
+            try:
+                with acting(None):
+                    answer = await method(self, *args, **kwargs)
+            finally:
+                _behalf.reset(behalf)
             given = _given(signature, self, args, kwargs)
             subject = given.pop(first) if about is None else about(given, answer)
             if answers is not None:

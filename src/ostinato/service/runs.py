@@ -12,7 +12,20 @@ from typing import Any, TypedDict, TypeVar, Unpack
 
 from ostinato.clock import Clock, Micros, from_micros, micros_of, to_micros
 from ostinato.durations import Duration, parse_duration
-from ostinato.errors import Conflict, Draining, InvalidInput, MessageStale, NotFound, WaitTimeout
+from ostinato.errors import (
+    Conflict,
+    Draining,
+    InvalidInput,
+    LaneCleared,
+    MessageStale,
+    NoResult,
+    NotExecuted,
+    NotFound,
+    QueueDropped,
+    RunCancelled,
+    RunFailed,
+    WaitTimeout,
+)
 from ostinato.listeners import Listeners
 from ostinato.models.app_event import AppEvent, AppEventKind
 from ostinato.models.given_up import GivenUp
@@ -22,8 +35,9 @@ from ostinato.models.policy import Policy, PolicyOptions, check_choice, check_ke
 from ostinato.models.run import Ending, NewRun, Run, RunFilter, StoredWork, queued_run
 from ostinato.models.session import MESSAGE_KEYS, Delivery, Message, Mode, Sent, with_turn
 from ostinato.models.states import Cause, RunState, Trigger
-from ostinato.models.work import Function, Unreadable, Work, why_not_by_hand, work_text
+from ostinato.models.work import Unreadable, Work, why_not_by_hand, work_text
 from ostinato.models.work_kinds import counted_as
+from ostinato.models.work_values import GivenCall
 from ostinato.plurals import counted
 from ostinato.run_log import log_cancelled
 from ostinato.service.audit import audited
@@ -33,11 +47,20 @@ from ostinato.service.notifications import NotificationService
 from ostinato.service.pages import Page, check_limit, cursor_text, read_cursor
 from ostinato.service.projects import ProjectService
 from ostinato.service.schedules.backfill import BACKFILL_KEYS
-from ostinato.service.schedules.drafts import Code, WorkLike, policy_for_enqueue, resolve_work
+from ostinato.service.schedules.drafts import Code, WorkLike, policy_for_enqueue, resolve_work, stored_work
 from ostinato.service.waiting import Waiting
 from ostinato.stores.base import Store
 
-__all__ = ["EnqueueSpec", "LinesPage", "RunService", "RunsWanted", "check_run_key", "fresh"]
+__all__ = [
+    "EnqueueSpec",
+    "LinesPage",
+    "RunService",
+    "RunsWanted",
+    "check_run_key",
+    "check_succeeded",
+    "fresh",
+    "make_runs",
+]
 
 Choice = TypeVar("Choice", bound=StrEnum)
 _FIRST_LOOK, _LONGEST_LOOK = 0.005, 0.1
@@ -107,15 +130,21 @@ class RunService:
         self._waiting = Waiting(store, clock)
 
     @audited("run.enqueue", about=lambda given, _: given["spec"].task, answers="runs")
-    async def enqueue(
-        self, spec: EnqueueSpec, calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]
-    ) -> Sequence[RunId]:
+    async def enqueue(self, spec: EnqueueSpec, calls: Iterable[GivenCall]) -> Sequence[RunId]:
         """One run for each call, all in one transaction. For a key that is already active, its run is returned."""
-        works = [Function(spec.task, list(args), dict(kwargs)) for args, kwargs in calls]
+        works = await self._code.stored_calls(spec.task, calls)
+        return await self._enqueue(spec, works, await self._policy_of(spec))
+
+    async def draft_calls(self, spec: EnqueueSpec, calls: Iterable[GivenCall]) -> Sequence[NewRun]:
+        """The runs that `enqueue` would queue, for whoever inserts them in a transaction of their own."""
+        works = await self._code.stored_calls(spec.task, calls)
+        return self._new_runs(spec, works, await self._policy_of(spec))
+
+    async def _policy_of(self, spec: EnqueueSpec) -> Policy:
         policy = await self._lanes.settle(policy_for_enqueue(spec.options))
         if policy.notify:
             await self._check_notify(policy, self._code.options_of(spec.task))
-        return await self._enqueue(spec, works, policy)
+        return policy
 
     @audited("run.enqueue", about=lambda _, id: id)
     async def enqueue_work(
@@ -131,7 +160,7 @@ class RunService:
     ) -> RunId:
         """Run this work soon, on any node that can: a task, or work of any kind."""
         _check_budget(policy)
-        found, options = resolve_work(work, self._code)
+        found, options = resolve_work(await stored_work(work, self._code), self._code)
         spec = EnqueueSpec(found.needs or "", policy, key, delay, at)
         settled = await self._policy(found, options, policy, project)
         (id,) = await self._enqueue(spec, [found], settled, project)
@@ -141,7 +170,7 @@ class RunService:
     async def draft(self, /, work: WorkLike, *, project: str | None = None, **policy: Unpack[PolicyOptions]) -> NewRun:
         """The run that `enqueue_work` would queue, for whoever executes it here, once, when its turn has come."""
         _check_budget(policy)
-        found, options = resolve_work(work, self._code)
+        found, options = resolve_work(await stored_work(work, self._code), self._code)
         settled = await self._policy(found, options, {**policy, "retry": 0}, project)
         (run,) = _new_runs(EnqueueSpec(found.needs or ""), [found], settled, project, self._clock.now())
         run = replace(run, trigger=Trigger.MANUAL)
@@ -168,18 +197,20 @@ class RunService:
     async def _enqueue(
         self, spec: EnqueueSpec, works: Sequence[Work], policy: Policy, project: str | None = None
     ) -> Sequence[RunId]:
-        if self._draining():
-            raise Draining("this node is shutting down: enqueue on another one, or again when it is back")
-        now = self._clock.now()
-        runs = _new_runs(spec, works, policy, project, now)
-        if spec.key is not None:
-            check_run_key(spec.key)
-        if spec.key is not None and len(runs) > 1:
-            raise InvalidInput(f"one key {spec.key!r} cannot serve {len(runs)} runs", field="key")
+        runs = self._new_runs(spec, works, policy, project)
         if policy.session is None:
             return await self._store.runs.insert_runs(runs)
+        now = self._clock.now()
         sent = await self._store.sessions.send([Message(run, sent_at=now) for run in runs], now)
         return [_queued(one, policy.session) for one in sent]
+
+    def _new_runs(
+        self, spec: EnqueueSpec, works: Sequence[Work], policy: Policy, project: str | None = None
+    ) -> list[NewRun]:
+        if self._draining():
+            raise Draining("this node is shutting down: enqueue on another one, or again when it is back")
+        _check_key(spec, len(works))
+        return _new_runs(spec, works, policy, project, self._clock.now())
 
     async def get(self, id: int) -> Run:
         """The run of this number."""
@@ -332,6 +363,47 @@ class RunService:
                 raise WaitTimeout(f"{counted(active, 'run is', 'runs are')} still queued or running after {timeout}")
             await asyncio.sleep(min(pause, max(0.0, deadline - time.monotonic())))
             pause = min(pause * 2, _LONGEST_LOOK)
+
+
+def make_runs(spec: EnqueueSpec, works: Sequence[Work], now: Micros) -> Sequence[NewRun]:
+    """The runs of these calls, as far as they can be checked without the database."""
+    _check_key(spec, len(works))
+    return _new_runs(spec, works, policy_for_enqueue(spec.options), None, now)
+
+
+def _check_key(spec: EnqueueSpec, runs: int) -> None:
+    if spec.key is not None:
+        check_run_key(spec.key)
+    if spec.key is not None and runs > 1:
+        raise InvalidInput(f"one key {spec.key!r} cannot serve {runs} runs", field="key")
+
+
+def check_succeeded(run: Run) -> Run:
+    """The run, which has ended; raises why it has no result, if it has none."""
+    if run.state is RunState.SUCCEEDED:
+        return run
+    kind = _NO_RESULT.get(run.cause) or _ENDED_AS.get(run.state, NotExecuted)
+    of = run.schedule or run.task or run.work.kind
+    raise kind(
+        f"run {run.id} of {of!r} is {run.state}: {run.reason or run.cause}",
+        run=run.id,
+        state=run.state,
+        cause=run.cause,
+        reason=run.reason,
+        traceback=run.error,
+    )
+
+
+_NO_RESULT: Mapping[Cause | None, type[NoResult]] = {
+    Cause.DROPPED: QueueDropped,
+    Cause.LANE_CLEARED: LaneCleared,
+    Cause.STALE: MessageStale,
+}
+_ENDED_AS: Mapping[RunState, type[NoResult]] = {
+    RunState.FAILED: RunFailed,
+    RunState.CANCELLED: RunCancelled,
+    RunState.SUPERSEDED: RunCancelled,
+}
 
 
 def _new_runs(

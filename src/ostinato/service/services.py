@@ -28,6 +28,7 @@ from ostinato.service.sessions import SessionService
 from ostinato.service.tasks import TaskService
 from ostinato.service.timeline import TimelineService
 from ostinato.service.timings import TimingService
+from ostinato.service.transactions import TransactionService
 from ostinato.service.upkeep import UpkeepService
 from ostinato.service.why import WhyService
 from ostinato.stores.base import Store
@@ -59,6 +60,7 @@ class Services:
         removal_seconds = tuning.removal_stop_seconds
         self.schedules = ScheduleService(store, clock, zone, *places, code, removal_seconds, listeners)
         self.runs = RunService(store, clock, *places, code, draining, listeners)
+        self.transactions = TransactionService(store, clock, self.lanes, self.notifications, self.runs)
         self.incidents = IncidentService(store, clock, self.projects, self.runs)
         self.sessions = SessionService(store, clock, *places, self.runs, code, draining, sessions)
         self.nodes = NodeService(store, clock)

@@ -112,7 +112,7 @@ class SessionService:
             raise InvalidInput("the session is the key", field="session", hint="leave session out")
         if project is not None:
             await self._projects.get(project)
-        to = self._recipient(session, payload, task, agent)
+        to = await self._recipient(session, payload, task, agent)
         said = {"mode": mode, "max_concurrent": max_concurrent, "cap": cap, "drop": drop}
         asked = read_session_options({**said, "debounce": debounce, "debounce_max": debounce_max})
         options = _settled(self._defaults.of(session, to.options).then(asked))
@@ -125,7 +125,7 @@ class SessionService:
         (sent,) = await self._store.sessions.send([message], now)
         return _accepted(sent, message)
 
-    def _recipient(self, session: str, payload: Any, task: TaskLike | str | None, agent: Any) -> _Recipient:
+    async def _recipient(self, session: str, payload: Any, task: TaskLike | str | None, agent: Any) -> _Recipient:
         if (task is None) == (agent in (None, False)):
             raise InvalidInput(
                 "a message goes to a task or to an agent",
@@ -137,7 +137,16 @@ class SessionService:
             return _Recipient(work, prompt_work(work, payload), {}, NO_OPTIONS)
         name, policy = self._task(task)
         options = self._code.session_options_of(name)
-        return _Recipient(Function(name), payloads_work(name, payload), policy, options)
+        stored = await self._stored_payload(name, payload)
+        return _Recipient(Function(name), payloads_work(name, stored), policy, options)
+
+    async def _stored_payload(self, task: str, payload: Any) -> Any:
+        """The payload as it is stored; it must fit what the task says of its `payloads`."""
+        try:
+            (call,) = await self._code.stored_calls(task, [((), {"payloads": [payload]})])
+        except InvalidInput as error:
+            raise InvalidInput(str(error), field="payload") from error
+        return call.kwargs["payloads"][0]
 
     def _task(self, task: TaskLike | str) -> tuple[str, Mapping[str, Any]]:
         """The name of the task and its policy; it must take `payloads`, as far as this process knows it."""

@@ -204,6 +204,7 @@ def _facts(schedule: Schedule, now: datetime, nodes: list[Node], zone: str) -> t
         facts.append(unserved(needs))
     if (fresh := _freshness(schedule, now, zone)) is not None:
         facts.append(fresh)
+    facts += [change.sentence(zone) for change in schedule.changes]
     if schedule.failures:
         many = counted(schedule.failures, "scheduled run")
         facts.append(f"{many} failed in a row (break_after {schedule.policy.break_after})")

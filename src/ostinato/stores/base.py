@@ -2,7 +2,7 @@
 
 `stores.sqlite` and `stores.postgres` answer them, both by way of `stores.sql`; `testing.store_suite` has the rules that
 they keep, and any other store too. The engine and the services know only this page, and what it takes from access.py,
-check_ins.py, notifications.py, quarantine.py, runs.py, schedules.py, sessions.py and upkeep.py.
+check_ins.py, notifications.py, quarantine.py, runs.py, schedules.py, sessions.py, transactions.py and upkeep.py.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ from ostinato.stores.runs import (
 )
 from ostinato.stores.schedules import RECORDED_AHEAD, Due, Fired, Late, ScheduleStore
 from ostinato.stores.sessions import SessionStore
+from ostinato.stores.transactions import CallerConnection, OutboxStore, SharedLedger
 from ostinato.stores.upkeep import UpkeepStore
 
 __all__ = [
@@ -46,6 +47,7 @@ __all__ = [
     "NOTHING_TOLD",
     "RECORDED_AHEAD",
     "Bound",
+    "CallerConnection",
     "Cancelled",
     "CheckInStore",
     "CheckedIn",
@@ -60,6 +62,7 @@ __all__ = [
     "LateCheckIns",
     "NodeStore",
     "NotificationStore",
+    "OutboxStore",
     "OwnedRun",
     "Parcel",
     "ProjectStore",
@@ -68,6 +71,7 @@ __all__ = [
     "RunStore",
     "ScheduleStore",
     "Settled",
+    "SharedLedger",
     "Stale",
     "StateCount",
     "Store",
@@ -260,12 +264,19 @@ class Store(Protocol):
     def quarantine(self) -> QuarantineStore: ...
 
     @property
+    def outbox(self) -> OutboxStore: ...
+
+    @property
     def fault(self) -> str | None:
         """Why it takes and gives nothing any more until it is opened anew; None when all is well."""
         ...
 
     async def open(self) -> None:
         """Connect, and migrate the schema under a lock."""
+        ...
+
+    async def shared_ledger(self) -> SharedLedger | None:
+        """The ledger as connections of others to the same database reach it; None if there can be none."""
         ...
 
     async def watch(self) -> Watch: ...

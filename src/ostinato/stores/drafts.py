@@ -1,18 +1,41 @@
-"""A draft against the schedule that has its name, pure: what a store writes, and whether it writes at all."""
+"""A draft against the schedule that has its name, pure: what a store writes, and whether it writes at all.
+
+First whose word counts for each field (`resolved`, with the rules of `models/declared.py`), then what that changes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import timedelta
 from typing import Any
 
-from ostinato.clock import Micros
-from ostinato.errors import NotLoadable
-from ostinato.models.policy import load_policy
-from ostinato.models.schedule import ScheduleDraft
+import msgspec
 
-__all__ = ["STORED_COLUMNS", "StoredSchedule", "load_stored", "merged"]
+from ostinato.clock import Micros, from_micros, to_micros
+from ostinato.errors import NotLoadable, OstinatoError
+from ostinato.models.declared import (
+    ENABLED,
+    PROJECT,
+    SOMEBODY,
+    TIMING,
+    WORK,
+    Override,
+    declare,
+    declared_fields,
+    load_declared,
+    load_overrides,
+    override,
+    stored_text,
+)
+from ostinato.models.policy import load_policy, policy_text
+from ostinato.models.schedule import ScheduleDraft
+from ostinato.timing import parse_timing
+
+__all__ = ["STORED_COLUMNS", "UNSTORED", "StoredSchedule", "load_stored", "merged", "new_schedule", "resolved"]
+
+UNSTORED = "by"
+"""What a draft has and a row has not."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -26,7 +49,7 @@ class StoredSchedule(ScheduleDraft):
     paused_since: Micros | None
 
 
-_NAMES = [field.name for field in fields(StoredSchedule)]
+_NAMES = [field.name for field in fields(StoredSchedule) if field.name != UNSTORED]
 STORED_COLUMNS = ", ".join(_NAMES)
 
 
@@ -35,18 +58,110 @@ def load_stored(row: Sequence[Any]) -> StoredSchedule:
     return StoredSchedule(**dict(zip(_NAMES, row, strict=True)))
 
 
-def merged(known: StoredSchedule, draft: ScheduleDraft) -> StoredSchedule | None:
-    """The schedule as the draft makes it; None if nothing of it differs.
+def new_schedule(draft: ScheduleDraft, now: Micros) -> ScheduleDraft:
+    """A draft of a name that nobody has: one that is disabled has no due time, and of code its word is kept."""
+    if draft.origin is None and draft.enabled:
+        return draft  # most are: many thousands may be added at once
+    declared = None if draft.origin is None else stored_text(declare(None, _says(draft), now)[0])
+    return replace(draft, next_at=draft.next_at if draft.enabled else None, declared=declared, overrides=None)
 
-    A person's switch stays. Another timing takes the draft's due time and mends what was broken; one that code declares
-    again is due again.
+
+def resolved(known: StoredSchedule, draft: ScheduleDraft, now: Micros) -> ScheduleDraft:
+    """The draft with what stays of the known schedule, for each field: whose word counts.
+
+    Code that declares it is obeyed in what it changed; else what people changed stays. What a person changes of a
+    schedule that code declares is noted. The switch is nobody's but the code's, here.
+    """
+    if draft.origin is not None:
+        return _declared(known, draft, now)
+    before = load_declared(known.declared)
+    is_codes = known.owner == "code" and known.origin is not None
+    if not is_codes or (known.orphaned and draft.owner != "code"):
+        return replace(draft, enabled=known.enabled, off_note=known.off_note, declared=None, overrides=None)
+    overrides = load_overrides(known.overrides)
+    if before is not None:
+        after = {**_fields(draft), ENABLED: known.enabled}
+        overrides = override(before, overrides, _fields(known), after, Override(draft.by, now))
+    return replace(
+        draft,
+        owner=known.owner,
+        enabled=known.enabled,
+        off_note=known.off_note,
+        declared=known.declared,
+        overrides=stored_text(overrides),
+    )
+
+
+def _declared(known: StoredSchedule, draft: ScheduleDraft, now: Micros) -> ScheduleDraft:
+    """What code declares: see `declare`. Without a record of what it said before, all but the switch is taken."""
+    before = load_declared(known.declared) if known.owner == "code" else None
+    says = _says(draft)
+    declared, changed = declare(before, says, now)
+    overrides: dict[str, Override] = {}
+    if before is not None:
+        overrides = {field: one for field, one in load_overrides(known.overrides).items() if field not in changed}
+    elif known.enabled != says[ENABLED] and known.broken is None and known.remaining != 0:
+        overrides = {ENABLED: Override(SOMEBODY, now)}
+    kept = replace(draft, declared=stored_text(declared), overrides=stored_text(overrides))
+    if ENABLED not in changed:
+        kept = replace(kept, enabled=known.enabled, off_note=known.off_note)
+    if TIMING in overrides:
+        due = _first_due(known, draft.anchor_at)
+        kept = replace(kept, timing=known.timing, zone=known.zone, after_finish=known.after_finish, next_at=due)
+    if WORK in overrides:
+        kept = replace(kept, work=known.work, kind=known.kind, task=known.task)
+    if PROJECT in overrides:
+        kept = replace(kept, project=known.project)
+    return _with_policies(kept, known.policy, overrides.keys() - {TIMING, WORK, PROJECT, ENABLED})
+
+
+def _with_policies(draft: ScheduleDraft, known: str, kept: Collection[str]) -> ScheduleDraft:
+    """The draft with these policies as they are."""
+    if not kept:
+        return draft
+    try:
+        stored = msgspec.json.decode(known, type=dict[str, Any])
+        given = {name: value for name, value in msgspec.json.decode(draft.policy).items() if name not in kept}
+        given |= {name: stored[name] for name in kept if name in stored}
+        policy = load_policy(msgspec.json.encode(given).decode())
+    except (msgspec.DecodeError, NotLoadable):
+        return draft  # what cannot be read is mended by what the code says
+    return replace(draft, policy=policy_text(policy), remaining=policy.remaining)
+
+
+def _says(draft: ScheduleDraft) -> dict[str, Any]:
+    """What the code says of each field. One that is off for a reason is on by the code's word."""
+    return {**_fields(draft), ENABLED: draft.enabled or draft.off_note is not None}
+
+
+def _fields(one: ScheduleDraft) -> dict[str, Any]:
+    return declared_fields(one.timing, one.zone, one.work, one.policy, one.project, enabled=bool(one.enabled))
+
+
+def _first_due(known: StoredSchedule, now: Micros) -> Micros | None:
+    """When the stored timing is due first, if it begins now; a timing that cannot be read is not due."""
+    moment = from_micros(now)
+    try:
+        due = parse_timing(known.timing, tz=known.zone).anchored(moment).next_after(moment)
+    except OstinatoError:
+        return None
+    return None if due is None else to_micros(due)
+
+
+def merged(known: StoredSchedule, draft: ScheduleDraft) -> StoredSchedule | None:
+    """The schedule as a resolved draft makes it; None if nothing of it differs.
+
+    Another timing takes the draft's due time and mends what was broken; one that code declares again is due again.
     """
     is_retimed = (draft.timing, draft.zone) != (known.timing, known.zone)
+    is_switched = draft.enabled != known.enabled
+    is_back = known.orphaned and (draft.origin is not None or draft.owner != known.owner)
     note = known.note if draft.note is None else draft.note
     origin = known.origin if draft.origin is None else draft.origin
-    before = (known.note, known.origin, known.work, known.policy, known.project, known.owner)
-    after = (note, origin, draft.work, draft.policy, draft.project, draft.owner)
-    if not is_retimed and not known.orphaned and before == after:
+    before = (known.note, known.origin, known.off_note, known.declared, known.overrides)
+    after = (note, origin, draft.off_note, draft.declared, draft.overrides)
+    is_other = before != after or _work_of(draft) != _work_of(known)
+    if not (is_retimed or is_switched or is_back or is_other):
         return None
     now_known = replace(
         known,
@@ -60,11 +175,14 @@ def merged(known: StoredSchedule, draft: ScheduleDraft) -> StoredSchedule | None
         owner=draft.owner,
         origin=origin,
         note=note,
+        off_note=draft.off_note,
         after_finish=draft.after_finish,
-        orphaned=False,
+        orphaned=known.orphaned and not is_back,
+        declared=draft.declared,
+        overrides=draft.overrides,
     )
-    if is_retimed or known.orphaned:
-        is_due = known.enabled or known.broken is not None
+    if is_retimed or is_back:
+        is_due = (known.enabled or known.broken is not None) and not now_known.orphaned
         now_known = replace(now_known, next_at=draft.next_at if is_due else None)
     if is_retimed or draft.policy != known.policy:
         now_known = replace(now_known, remaining=draft.remaining)
@@ -74,7 +192,28 @@ def merged(known: StoredSchedule, draft: ScheduleDraft) -> StoredSchedule | None
         now_known = replace(now_known, anchor_at=draft.anchor_at, broken=None, failures=0)
         if known.broken is not None:
             now_known = replace(now_known, enabled=True, off_note=None)
-    return now_known
+    return _switched(now_known, draft) if is_switched else now_known
+
+
+def _switched(now_known: StoredSchedule, draft: ScheduleDraft) -> StoredSchedule:
+    """As the code switches it: on, it begins anew, and what broke it is cleared."""
+    if not draft.enabled:
+        return replace(now_known, enabled=False, next_at=None)
+    return replace(
+        now_known,
+        enabled=True,
+        broken=None,
+        failures=0,
+        off_note=None,
+        anchor_at=draft.anchor_at,
+        next_at=draft.next_at,
+        remaining=draft.remaining,
+    )
+
+
+def _work_of(one: ScheduleDraft) -> tuple[str | None, ...]:
+    """What it does, how, where and for whom."""
+    return (one.work, one.policy, one.project, one.owner)
 
 
 def _fresh(policy: str) -> timedelta | None:

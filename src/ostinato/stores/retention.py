@@ -16,6 +16,7 @@ __all__ = [
     "EVENTS_KEPT",
     "INCIDENTS_KEPT",
     "NODE_KEPT",
+    "OUTBOX_IDS_KEPT",
     "TOKEN_KEPT",
     "keep_of",
     "old_day",
@@ -35,6 +36,8 @@ DELIVERIES_KEPT: Micros = 30 * NODE_KEPT
 """How long it is known who was told of what."""
 INCIDENTS_KEPT: Micros = 90 * NODE_KEPT
 """How long incidents stay after they have closed."""
+OUTBOX_IDS_KEPT: Micros = 30 * NODE_KEPT
+"""How long it is known which rows of outboxes have come, after they were seen there last."""
 _SPENDING_KEPT: Micros = 30 * NODE_KEPT
 """How long it is known what a day of a budget has used."""
 _STEP = 1_000

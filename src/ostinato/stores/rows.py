@@ -16,6 +16,7 @@ from ostinato.clock import Micros, from_micros
 from ostinato.errors import NotLoadable, TimingError
 from ostinato.logs import get_logger
 from ostinato.models.budget import MICRO
+from ostinato.models.declared import FieldChange, declared_fields, field_changes, load_declared, load_overrides
 from ostinato.models.event import Event, EventKind
 from ostinato.models.ids import NodeId, RunId, ScheduleId
 from ostinato.models.lane import Lane, Rate
@@ -81,7 +82,7 @@ ATTEMPT_COLUMNS = "a.run_id, a.started_at, a.finished_at, a.state, a.error, a.no
 SCHEDULE_COLUMNS = (
     "s.id, s.name, s.timing, s.zone, s.work, s.policy, s.project, s.owner, s.enabled, s.broken, s.orphaned, s.note, "
     "s.next_at, s.after_finish, s.remaining, s.failures, s.version, s.created_at, s.updated_at, s.anchor_at, "
-    "s.paused_since, s.paused_reason, s.off_note, s.task, s.fresh_at"
+    "s.paused_since, s.paused_reason, s.off_note, s.task, s.fresh_at, s.origin, s.declared, s.overrides"
 )
 DUE_COLUMNS = (
     "s.id, s.name, s.timing, s.zone, s.work, s.kind, s.task, s.policy, s.anchor_at, s.next_at, s.remaining, s.version, "
@@ -343,7 +344,7 @@ def load_schedule(row: Row, last_run: Run | None, active: bool) -> Schedule:
     # fmt: off
     (id, name, timing, zone, work_text, policy_text, project, owner, enabled, broken, orphaned, note, next_at,
      after_finish, remaining, failures, version, created_at, updated_at, anchor_at, paused_since, paused_reason,
-     off_note, task, fresh_at) = row
+     off_note, task, fresh_at, origin, declared_text, overrides_text) = row
     # fmt: on
     work = load_work(work_text, task)
     sentence, unreadable = _sentence(timing, zone)
@@ -357,6 +358,12 @@ def load_schedule(row: Row, last_run: Run | None, active: bool) -> Schedule:
         reason = _why_not(enabled, broken, orphaned, off_note, after_finish is not None and active, remaining)
     elif paused_since is not None:
         reason = f"paused: {paused_reason}"
+    declared = load_declared(declared_text) if owner == "code" else None
+    overrides = load_overrides(overrides_text)
+    changes: tuple[FieldChange, ...] = ()
+    if declared is not None:
+        now = declared_fields(timing, zone, work_text, policy_text, project, enabled=bool(enabled))
+        changes = field_changes(declared, overrides, now)
     return Schedule(
         id=ScheduleId(id),
         name=name,
@@ -384,6 +391,10 @@ def load_schedule(row: Row, last_run: Run | None, active: bool) -> Schedule:
         anchor_at=from_micros(anchor_at),
         active=active,
         fresh_until=moment(fresh_at) if policy.fresh is not None else None,
+        origin=origin,
+        declared=declared,
+        overrides=overrides,
+        changes=changes,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from datetime import datetime
 from typing import TypeVar
@@ -15,6 +15,7 @@ from ostinato.durations import Duration, parse_duration
 from ostinato.engine.node import Engine
 from ostinato.errors import InvalidInput, NotRunning, WaitTimeout
 from ostinato.plurals import counted
+from ostinato.testing.eager import eagerly
 from ostinato.testing.fake_clock import FakeClock
 
 __all__ = ["adrain", "asettle", "asimulate", "drain", "rehearse", "settle", "simulate"]
@@ -82,8 +83,12 @@ async def asettle(app: Ostinato, *, timeout: Duration = PATIENCE) -> int:
 
 
 @contextmanager
-def rehearse(app: Ostinato, clock: Clock | None = None, *, db: str = "sqlite://:memory:") -> Iterator[Ostinato]:
+def rehearse(
+    app: Ostinato, clock: Clock | None = None, *, db: str = "sqlite://:memory:", eager: bool = False
+) -> Iterator[Ostinato]:
     """Put an existing app, such as your project's, on another clock and database for a while.
+
+    With `eager=True`, what is enqueued is executed at once, and its function is called in the caller's thread.
 
     @pytest.fixture
     def app(fake_clock):
@@ -94,7 +99,8 @@ def rehearse(app: Ostinato, clock: Clock | None = None, *, db: str = "sqlite://:
     app.stop()
     app.settings, app.clock = replace(app.settings, db=db), clock or FakeClock()
     try:
-        yield app
+        with eagerly(app) if eager else nullcontext():
+            yield app
     finally:
         app.stop()
         app.settings, app.clock = before

@@ -83,11 +83,11 @@ class _OnceADay(WallClockTiming):
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
 class DailyAt(_OnceADay):
-    """Every day at a wall time; in a gap the first minute that exists, in a fold once."""
+    """Every day at a wall time, 03:00 if none is given; in a gap the first minute that exists, in a fold once."""
 
     def __init__(
         self,
-        hour: int,
+        hour: int = 3,
         minute: int = 0,
         second: int = 0,
         tz: str | None = None,
@@ -110,22 +110,29 @@ class DailyAt(_OnceADay):
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
 class Weekly(_OnceADay):
-    """On some weekdays at a wall time: `Weekly("mon,thu", 9, 0)`, `Weekly(["mon", "thu"], 9)`, also `"mon-fri"`."""
+    """On some weekdays at a wall time: `Weekly("mon,thu", 9, 0)`, `Weekly(["mon", "thu"], 9)`, also `"mon-fri"`.
+
+    `Weekly(day="mon", hour=9)` is the same as `Weekly("mon", 9)`.
+    """
 
     days: tuple[int, ...]
 
     def __init__(
         self,
-        days: str | Iterable[str],
+        days: str | Iterable[str] = (),
         hour: int = 0,
         minute: int = 0,
         second: int = 0,
         tz: str | None = None,
         *,
+        day: str | Iterable[str] = (),
         jitter: Duration = NO_JITTER,
         stable: bool = False,
     ) -> None:
-        names = days.split(",") if isinstance(days, str) else list(days)
+        if days and day:
+            raise TimingError("give either days or day, not both", hint="Weekly(day='mon', hour=9)")
+        given = days or day
+        names = given.split(",") if isinstance(given, str) else list(given)
         found: set[int] = set()
         for name in names:
             try:

@@ -21,12 +21,13 @@ __all__ = ["SHORTEST", "Every"]
 
 SHORTEST = timedelta(milliseconds=1)
 _DAY = timedelta(days=1)
+_HOUR = timedelta(hours=1)
 _MICROSECOND = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
 class Every(Timing):
-    """Due at anchor + k · interval for k = 1, 2, …: the first is one interval after the anchor.
+    """Due at anchor + k · interval for k = 1, 2, …: the first is one interval after the anchor. `Every()` is one hour.
 
     Without an anchor (and with anchor="finish") the grid starts wherever one asks: `next_after(t)` is t + interval,
     and there is no previous due time. `every 1d` is 24 hours of real time, whatever the wall clock does.
@@ -38,20 +39,21 @@ class Every(Timing):
     def __init__(
         self,
         *,
-        weeks: float = 0,
-        days: float = 0,
-        hours: float = 0,
-        minutes: float = 0,
-        seconds: float = 0,
-        milliseconds: float = 0,
+        weeks: float | None = None,
+        days: float | None = None,
+        hours: float | None = None,
+        minutes: float | None = None,
+        seconds: float | None = None,
+        milliseconds: float | None = None,
         anchor: datetime | Literal["finish"] | None = None,
         jitter: Duration = NO_JITTER,
         stable: bool = False,
     ) -> None:
+        parts = {"weeks": weeks, "days": days, "hours": hours, "minutes": minutes}
+        parts |= {"seconds": seconds, "milliseconds": milliseconds}
+        given = {name: value for name, value in parts.items() if value is not None}
         try:
-            interval = timedelta(
-                weeks=weeks, days=days, hours=hours, minutes=minutes, seconds=seconds, milliseconds=milliseconds
-            )
+            interval = timedelta(**given) if given else _HOUR
         except (OverflowError, TypeError, ValueError) as error:
             raise TimingError(f"not an interval: {error}", hint="Every(minutes=5)") from error
         if interval < SHORTEST:

@@ -209,7 +209,6 @@ def test_the_end_of_the_calendar_is_an_end_and_not_a_crash() -> None:
         lambda: Monthly(0, 9),
         lambda: Monthly(32, 9),
         lambda: Monthly("first", 9),  # type: ignore[arg-type]
-        Every,
         lambda: Every(minutes=-5),
         lambda: Every(milliseconds=0.5),
         lambda: Every(days=10**12),
@@ -261,3 +260,20 @@ def test_stable_jitter_depends_on_the_name_alone() -> None:
 def test_days_as_dates_may_be_given_as_objects() -> None:
     timing = DailyAt(9).except_dates([date(2026, 11, 16), "11-17"])
     assert days(timing, NOW, 1) == ["2026-11-18 09:00"]
+
+
+def test_what_is_left_out_has_a_sensible_default() -> None:
+    assert Every() == Every(hours=1)
+    assert DailyAt() == DailyAt(3, 0)
+    assert DailyAt(minute=30).text == "daily 03:30"
+    assert Weekly(day="mon", hour=9) == Weekly("mon", 9)
+    assert Weekly(day=["mon", "thu"]) == Weekly("mon,thu")
+
+
+def test_weekdays_are_given_once_and_an_interval_of_nothing_stays_an_error() -> None:
+    with pytest.raises(TimingError, match="either days or day"):
+        Weekly("mon", day="tue")
+    with pytest.raises(TimingError, match="at least one weekday"):
+        Weekly(hour=9)
+    with pytest.raises(TimingError, match="at least 1 ms"):
+        Every(minutes=0)

@@ -2,6 +2,7 @@
  *  when the login is gone. */
 
 import createClient from "openapi-fetch";
+import { PREFIX } from "@/api/mount";
 import { originKey } from "@/api/originKey";
 import { ProblemError, readProblem, unreachable } from "@/api/problem";
 import type { paths } from "@/api/schema";
@@ -58,7 +59,7 @@ async function send(request: Request): Promise<Response> {
 
 /** `api.GET("/api/lanes")`, `api.POST("/api/lanes/{name}/pause", { params: { path: { name } }, body: {} })`. */
 export const api = createClient<paths>({
-  baseUrl: window.location.origin,
+  baseUrl: window.location.origin + PREFIX,
   credentials: "same-origin",
   headers: { Accept: "application/json" },
   querySerializer: queryText,

@@ -1,5 +1,7 @@
 /** The files of the page that are loaded when they are first needed, and what to do when one does not come. */
 
+import { mounted } from "@/api/mount";
+
 /** A file did not come: the server is away, or has another version of the page. */
 export class FileMissing extends Error {
   constructor() {
@@ -25,7 +27,7 @@ const REMEMBERED = "ostinato.reloaded";
 const NOT_AGAIN_WITHIN = 10_000;
 
 const isServed = (): Promise<boolean> =>
-  fetch(new Request("/healthz")).then(
+  fetch(new Request(mounted("/healthz"))).then(
     (answer) => answer.ok,
     () => false,
   );

@@ -1,6 +1,7 @@
 /** The live stream: one WebSocket for the page, its topics, and the words "live" or "stale since". */
 
 import { useEffect, useRef, useSyncExternalStore } from "react";
+import { mounted } from "@/api/mount";
 import { originKey } from "@/api/originKey";
 import type { LiveEvent, OutputLine, Problem } from "@/api/types";
 import { serverNow } from "@/state/ticker";
@@ -44,7 +45,7 @@ export interface LiveOptions {
 
 function openSocket(): WebSocket {
   const scheme = window.location.protocol === "https:" ? "wss" : "ws";
-  return new WebSocket(`${scheme}://${window.location.host}/api/live`);
+  return new WebSocket(`${scheme}://${window.location.host}${mounted("/api/live")}`);
 }
 
 export class LiveClient {

@@ -1,12 +1,19 @@
 /** The second secret of a login. The cookie goes to every port of the host; this is kept in localStorage, which belongs to
  *  this origin alone, and is the same in every tab. */
 
-const NAME = "ostinato.origin_key";
+import { hasHostLogin, PREFIX } from "@/api/mount";
+
+/** Two servers that are mounted in one app share their origin. */
+const NAME = `ostinato.origin_key${PREFIX}`;
+
+/** Sent where the app around the page logs people in: no page of another origin can send this header. */
+const OF_HOST = "host";
 
 /** Without storage it lasts as long as the page. */
 let held: string | null = null;
 
 export function originKey(): string | null {
+  if (hasHostLogin()) return OF_HOST;
   try {
     return localStorage.getItem(NAME) ?? held;
   } catch {

@@ -759,7 +759,8 @@ export interface paths {
         /**
          * Remove Schedule
          * @description Remove it with its runs and their output. Active runs are told to stop and waited for: 409 if one does not end,
-         *     or if code of a run that was given up still runs.
+         *     or if code of a run that was given up still runs; and if code declares it, for it would come back when that code
+         *     starts the next time.
          */
         delete: operations["remove_schedule"];
         options?: never;
@@ -908,6 +909,28 @@ export interface paths {
          *     one, unless a new one is asked for.
          */
         post: operations["make_ping_key"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/schedules/{ref}/revert": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Revert Schedule
+         * @description Give a schedule that code declares back what the code says: of the given fields, or of all that people changed,
+         *     which `changes` lists. 409 if no code declares it. A gate, a ping_url, and what else an operator may not change
+         *     need an admin.
+         */
+        post: operations["revert_schedule"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1423,7 +1446,7 @@ export interface components {
          * @description Why a run did not simply succeed, for programs; `reason` says it for people.
          * @enum {string}
          */
-        Cause: "overlap" | "check" | "gate" | "budget" | "debounced" | "dropped" | "stale" | "interrupted" | "session_stopped" | "lane_cleared" | "downtime" | "outside_window" | "expired" | "late" | "raised" | "aborted" | "crashed" | "exit_status" | "http_status" | "no_answer" | "request_refused" | "agent_error" | "logged_out" | "rate_limited" | "overloaded" | "no_network" | "timed_out" | "silent" | "node_lost" | "cut_off" | "cancelled" | "removed" | "unknown_task" | "not_loadable" | "not_started" | "not_recorded" | "errors" | "snoozed" | "postponed";
+        Cause: "overlap" | "check" | "gate" | "budget" | "debounced" | "dropped" | "stale" | "interrupted" | "session_stopped" | "lane_cleared" | "downtime" | "outside_window" | "expired" | "late" | "raised" | "bad_arguments" | "aborted" | "crashed" | "exit_status" | "http_status" | "no_answer" | "request_refused" | "agent_error" | "logged_out" | "rate_limited" | "overloaded" | "no_network" | "timed_out" | "silent" | "node_lost" | "cut_off" | "cancelled" | "removed" | "unknown_task" | "not_loadable" | "not_started" | "not_recorded" | "errors" | "snoozed" | "postponed";
         /**
          * ChannelRule
          * @description What a channel is told, of one project or of all.
@@ -1681,6 +1704,22 @@ export interface components {
             items: components["schemas"]["Event"][];
             /** @description An IANA name: the zone of its schedule, or of the server's settings. */
             zone: string;
+        };
+        /**
+         * FieldChange
+         * @description A field of a schedule that code declares, which somebody else has changed, or the code has since it was made.
+         */
+        FieldChange: {
+            /** Format: date-time */
+            at: string;
+            /** @description Who changed it; null if the code did. */
+            by: string | null;
+            /** @description What the code says. */
+            code: string;
+            /** @description timing (with its zone), work, project, enabled, or the name of a policy. */
+            field: string;
+            /** @description What it is. */
+            value: string;
         };
         /**
          * FieldProblem
@@ -3137,7 +3176,7 @@ export interface components {
              */
             at: string;
             /** @description Why it did not simply succeed; left out of what did. */
-            cause?: ("aborted" | "agent_error" | "budget" | "cancelled" | "check" | "crashed" | "cut_off" | "debounced" | "downtime" | "dropped" | "errors" | "exit_status" | "expired" | "gate" | "http_status" | "interrupted" | "lane_cleared" | "late" | "logged_out" | "no_answer" | "no_network" | "node_lost" | "not_loadable" | "not_recorded" | "not_started" | "outside_window" | "overlap" | "overloaded" | "postponed" | "raised" | "rate_limited" | "removed" | "request_refused" | "session_stopped" | "silent" | "snoozed" | "stale" | "timed_out" | "unknown_task") | null;
+            cause?: ("aborted" | "agent_error" | "bad_arguments" | "budget" | "cancelled" | "check" | "crashed" | "cut_off" | "debounced" | "downtime" | "dropped" | "errors" | "exit_status" | "expired" | "gate" | "http_status" | "interrupted" | "lane_cleared" | "late" | "logged_out" | "no_answer" | "no_network" | "node_lost" | "not_loadable" | "not_recorded" | "not_started" | "outside_window" | "overlap" | "overloaded" | "postponed" | "raised" | "rate_limited" | "removed" | "request_refused" | "session_stopped" | "silent" | "snoozed" | "stale" | "timed_out" | "unknown_task") | null;
             id: number;
             /** @description How long it ran. */
             seconds: number | null;
@@ -3202,6 +3241,17 @@ export interface components {
             spread: number;
         };
         /**
+         * Revert
+         * @description Which fields the schedule gets back from its code.
+         */
+        Revert: {
+            /**
+             * Fields
+             * @description timing (with its zone), work, project, enabled, or a policy; null for all that changed.
+             */
+            fields?: string[] | null;
+        };
+        /**
          * Run
          * @description One row of the ledger: one due time, or one request, and what became of it.
          */
@@ -3212,7 +3262,7 @@ export interface components {
             /** @description Why it was asked to stop, while it has not yet stopped. */
             cancelling: string | null;
             /** @description Why it did not simply succeed, as one word; `reason` says it for people. For a run that waits, why it went back to the queue, and for one that is running, why it was asked to stop. */
-            cause: ("aborted" | "agent_error" | "budget" | "cancelled" | "check" | "crashed" | "cut_off" | "debounced" | "downtime" | "dropped" | "errors" | "exit_status" | "expired" | "gate" | "http_status" | "interrupted" | "lane_cleared" | "late" | "logged_out" | "no_answer" | "no_network" | "node_lost" | "not_loadable" | "not_recorded" | "not_started" | "outside_window" | "overlap" | "overloaded" | "postponed" | "raised" | "rate_limited" | "removed" | "request_refused" | "session_stopped" | "silent" | "snoozed" | "stale" | "timed_out" | "unknown_task") | null;
+            cause: ("aborted" | "agent_error" | "bad_arguments" | "budget" | "cancelled" | "check" | "crashed" | "cut_off" | "debounced" | "downtime" | "dropped" | "errors" | "exit_status" | "expired" | "gate" | "http_status" | "interrupted" | "lane_cleared" | "late" | "logged_out" | "no_answer" | "no_network" | "node_lost" | "not_loadable" | "not_recorded" | "not_started" | "outside_window" | "overlap" | "overloaded" | "postponed" | "raised" | "rate_limited" | "removed" | "request_refused" | "session_stopped" | "silent" | "snoozed" | "stale" | "timed_out" | "unknown_task") | null;
             count: number;
             /** @description Fields that were too long for a list and are cut. */
             cut?: ("error" | "result" | "work")[];
@@ -3270,6 +3320,8 @@ export interface components {
         Schedule: {
             /** @description Why it does not run, or null. */
             broken: string | null;
+            /** @description Which fields people changed of what its code declares, and which the code changed since it was first declared. */
+            changes: components["schemas"]["FieldChange"][];
             /** Format: date-time */
             created_at: string;
             enabled: boolean;
@@ -3287,6 +3339,8 @@ export interface components {
             note: string | null;
             /** @description Why it was switched off: the note of the user who did it. */
             off_note: string | null;
+            /** @description The name of the app whose code declares it, or did. */
+            origin: string | null;
             /** @description Its code no longer declares it. */
             orphaned: boolean;
             owner: string;
@@ -3482,7 +3536,7 @@ export interface components {
          * @description A run as a bar.
          */
         TimelineRun: {
-            cause: ("aborted" | "agent_error" | "budget" | "cancelled" | "check" | "crashed" | "cut_off" | "debounced" | "downtime" | "dropped" | "errors" | "exit_status" | "expired" | "gate" | "http_status" | "interrupted" | "lane_cleared" | "late" | "logged_out" | "no_answer" | "no_network" | "node_lost" | "not_loadable" | "not_recorded" | "not_started" | "outside_window" | "overlap" | "overloaded" | "postponed" | "raised" | "rate_limited" | "removed" | "request_refused" | "session_stopped" | "silent" | "snoozed" | "stale" | "timed_out" | "unknown_task") | null;
+            cause: ("aborted" | "agent_error" | "bad_arguments" | "budget" | "cancelled" | "check" | "crashed" | "cut_off" | "debounced" | "downtime" | "dropped" | "errors" | "exit_status" | "expired" | "gate" | "http_status" | "interrupted" | "lane_cleared" | "late" | "logged_out" | "no_answer" | "no_network" | "node_lost" | "not_loadable" | "not_recorded" | "not_started" | "outside_window" | "overlap" | "overloaded" | "postponed" | "raised" | "rate_limited" | "removed" | "request_refused" | "session_stopped" | "silent" | "snoozed" | "stale" | "timed_out" | "unknown_task") | null;
             count: number;
             /** Format: date-time */
             due_at: string;
@@ -7866,7 +7920,7 @@ export interface operations {
     remove_schedule: {
         parameters: {
             query?: {
-                /** @description Remove it even if a run does not stop; that work then goes on. */
+                /** @description Remove it even if a run does not stop, whose work then goes on; and even if code declares it. */
                 force?: boolean;
             };
             header?: {
@@ -8818,6 +8872,128 @@ export interface operations {
             };
             /** @description Its state does not allow this */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The Host of the request is not one of this server's names */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A given value is not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many wrong tokens or codes */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database cannot be reached, or this node is shutting down */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    revert_schedule: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A request sent again with the same key within a day gets the first answer and does nothing. */
+                "Idempotency-Key"?: string;
+                /** @description The ETag that it was read with; 412 if it has changed since. */
+                "if-match"?: string | null;
+            };
+            path: {
+                /** @description Percent-encoded; it may hold slashes. */
+                ref: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["Revert"] | null;
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Schedule"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed: the role is too low, or the request comes from another page */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Its state does not allow this */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It was changed in the meantime, or it already exists */
+            412: {
                 headers: {
                     [name: string]: unknown;
                 };

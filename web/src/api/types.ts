@@ -42,6 +42,7 @@ export type Budget = Schemas["Budget"];
 
 export type Schedule = Schemas["Schedule"];
 export type NewSchedule = Schemas["NewSchedule"];
+export type FieldChange = Schemas["FieldChange"];
 export type ScheduleChanges = Schemas["ScheduleChanges"];
 export type TimingPreview = Schemas["Preview"];
 export type Why = Schemas["Why"];

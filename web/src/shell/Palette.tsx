@@ -3,6 +3,7 @@
 import { useNavigate } from "@tanstack/react-router";
 import { Dialog as Radix } from "radix-ui";
 import { type KeyboardEvent, useDeferredValue, useEffect, useRef, useState } from "react";
+import { hasHostLogin } from "@/api/mount";
 import { useLogout, useMay } from "@/api/queries/me";
 import { itemsOf } from "@/api/queries/pages";
 import { useSchedules } from "@/api/queries/schedules";
@@ -66,6 +67,16 @@ function useCommands(onKeys: () => void): Entry[] {
       run: () => void navigate({ to: "/schedules/new" }),
     },
   ];
+  const leaving: Entry[] = [
+    {
+      id: "logout",
+      group: "Actions",
+      label: "Log out",
+      icon: "logout",
+      // The palette is closed before the answer comes: what follows must not hang on it.
+      run: () => void logout.mutateAsync().catch(problem("You could not be logged out")),
+    },
+  ];
   return [
     ...PLACES.map(({ to, label, icon, keys }) => ({
       id: to,
@@ -91,14 +102,7 @@ function useCommands(onKeys: () => void): Entry[] {
       run: () => zone.set(each),
     })),
     { id: "keys", group: "Actions", label: "Show keyboard shortcuts", icon: "keyboard", keys: "?", run: onKeys },
-    {
-      id: "logout",
-      group: "Actions",
-      label: "Log out",
-      icon: "logout",
-      // The palette is closed before the answer comes: what follows must not hang on it.
-      run: () => void logout.mutateAsync().catch(problem("You could not be logged out")),
-    },
+    ...(hasHostLogin() ? [] : leaving),
   ];
 }
 

@@ -101,6 +101,8 @@ export const sampleSchedule = (changes: Partial<Schedule> = {}): Schedule => ({
   orphaned: false,
   note: null,
   off_note: null,
+  origin: null,
+  changes: [],
   next_run_at: "2026-11-17T03:00:00Z",
   next_run_reason: null,
   fresh_until: null,

@@ -9,11 +9,12 @@ from starlette.responses import Response
 
 from ostinato.api.access import Container, Operator, Served
 from ostinato.api.answers import Zoned, json_answer, problems
+from ostinato.api.permissions import check_reverted
 from ostinato.api.problems import Problem, problem_of
 from ostinato.api.routes.runs import RunAnswer, run_response
 from ostinato.api.routes.schedules import IfMatch, ScheduleAnswer, expected, schedule_response
 from ostinato.api.segments import Name, routes_of
-from ostinato.api.shapes.schedules import Backfill, Bulk, Disable, NewKey, Trigger
+from ostinato.api.shapes.schedules import Backfill, Bulk, Disable, NewKey, Revert, Trigger
 from ostinato.models.schedule import Revision, Schedule
 from ostinato.service.answers import MadeKey
 from ostinato.service.schedules.backfill import Backfill as BackfillDone
@@ -62,6 +63,20 @@ async def disable_schedule(
     """Switch it off. Active runs go on."""
     schedule, version = await _asked(services, ref, if_match)
     await services.schedules.disable(schedule.name, note=None if body is None else body.note, version=version)
+    return await schedule_response(services, schedule.name)
+
+
+@router.post("/api/schedules/{ref}/revert", responses=problems(409, 412))
+async def revert_schedule(
+    ref: Name, services: Served, login: Operator, body: Revert | None = None, if_match: IfMatch = None
+) -> ScheduleAnswer:
+    """Give a schedule that code declares back what the code says: of the given fields, or of all that people changed,
+    which `changes` lists. 409 if no code declares it. A gate, a ping_url, and what else an operator may not change
+    need an admin."""
+    schedule, version = await _asked(services, ref, if_match)
+    fields = None if body is None else body.fields
+    check_reverted(login, schedule, fields)
+    await services.schedules.revert(schedule.name, fields, version=version)
     return await schedule_response(services, schedule.name)
 
 

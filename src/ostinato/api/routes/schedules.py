@@ -38,6 +38,7 @@ ScheduleAnswer = Annotated[Response, Schedule]
 IfMatch = Annotated[str | None, Header(description="The ETag that it was read with; 412 if it has changed since.")]
 IfNoneMatch = Annotated[Literal["*"] | None, Header(description="`*`: only if no schedule has this name, else 412.")]
 
+_FORCE = "Remove it even if a run does not stop, whose work then goes on; and even if code declares it."
 _TRIES = 5
 """A change that meets another one is done again on top of it."""
 
@@ -143,10 +144,11 @@ async def remove_schedule(
     services: Served,
     _: Operator,
     if_match: IfMatch = None,
-    force: Annotated[bool, Query(description="Remove it even if a run does not stop; that work then goes on.")] = False,
+    force: Annotated[bool, Query(description=_FORCE)] = False,
 ) -> Removed | None:
     """Remove it with its runs and their output. Active runs are told to stop and waited for: 409 if one does not end,
-    or if code of a run that was given up still runs."""
+    or if code of a run that was given up still runs; and if code declares it, for it would come back when that code
+    starts the next time."""
     current = (await services.schedules.look(ref)).schedule
     running = await services.schedules.remove(current.name, version=expected(if_match, current), force=force)
     return Removed(running) if running else None

@@ -13,7 +13,17 @@ from ostinato.api.shapes.work import NewWork
 from ostinato.service.schedules.drafts import check_name
 from ostinato.timing import parse_timing
 
-__all__ = ["Backfill", "Bulk", "Disable", "NewKey", "NewSchedule", "ScheduleChanges", "ScheduleQuery", "Trigger"]
+__all__ = [
+    "Backfill",
+    "Bulk",
+    "Disable",
+    "NewKey",
+    "NewSchedule",
+    "Revert",
+    "ScheduleChanges",
+    "ScheduleQuery",
+    "Trigger",
+]
 
 _ANY_DAY = datetime(2000, 1, 1, tzinfo=UTC)
 
@@ -77,6 +87,15 @@ class Disable(RequestBody):
     """Why the schedule is switched off."""
 
     note: Annotated[Text | None, Field(max_length=10_000)] = None
+
+
+class Revert(RequestBody):
+    """Which fields the schedule gets back from its code."""
+
+    fields: Annotated[
+        list[Text] | None,
+        Field(description="timing (with its zone), work, project, enabled, or a policy; null for all that changed."),
+    ] = None
 
 
 class Trigger(RequestBody):

@@ -22,6 +22,7 @@ from ostinato.cli.schedule.view import (
     warn_of_unknown_task,
 )
 from ostinato.cli.work import NOTHING
+from ostinato.service.schedules.declared import still_declared
 
 __all__ = ["app"]
 
@@ -99,6 +100,23 @@ def disable(name: ScheduleName, /, *, note: str | None = None, common: Common = 
 
 
 @app.command
+def revert(name: ScheduleName, /, *, field: list[str] | None = None, common: Common = NO_COMMON) -> None:
+    """Give a schedule that code declares back what the code says; 'show' lists what people changed.
+
+    Parameters
+    ----------
+    field
+        Only this one: timing, work, project, enabled, or a policy such as timeout; may be given again.
+    """
+    with opened(common) as database:
+        schedules = database.services.schedules
+        before = database.ask(schedules.get(name)).version
+        schedule = database.ask(schedules.revert(name, field))
+        did = "unchanged" if schedule.version == before else "as the code says"
+        tell_schedule(database, schedule, f"{did}: {tell_next(database, schedule)}", as_json=common.json)
+
+
+@app.command
 def trigger(
     name: ScheduleName,
     /,
@@ -136,21 +154,31 @@ def trigger(
 def rm(name: ScheduleName, /, *, yes: Yes = False, force: bool = False, common: Common = NO_COMMON) -> int:
     """Remove a schedule with its runs and their output. It waits until active runs, told to stop, have ended.
 
+    One that code declares would come back when its app starts the next time: disable it, or remove it from the code.
+
     Parameters
     ----------
     force
-        Remove it even if a run does not stop, and say what is still running.
+        Remove it even if a run does not stop, and say what is still running; and even if code declares it.
     """
     with opened(common) as database:
-        database.ask(database.services.schedules.get(name))
+        schedule = database.ask(database.services.schedules.get(name))
+        if schedule.is_declared and not force:
+            raise still_declared(schedule)
         question = f"Remove schedule {name!r} with its runs and their output?"
         if not yes and not confirmed(question, f"removing {name!r} removes its runs too"):
             say("nothing was removed")
             return 1
         running = database.ask(database.services.schedules.remove(name, force=force))
+    back = f"; it comes back when app {schedule.origin!r} starts the next time" if schedule.is_declared else ""
     going_on = "".join(f"; the work of run {id} was told to stop and is still running" for id in running)
-    answer = {"name": name, "removed": True, "still_running": list(running)}
-    tell(answer, f"removed: {name!r}{going_on}", as_json=common.json)
+    answer = {
+        "name": name,
+        "removed": True,
+        "still_running": list(running),
+        "comes_back": schedule.is_declared,
+    }
+    tell(answer, f"removed: {name!r}{back}{going_on}", as_json=common.json)
     return 0
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import AbstractContextManager
+from contextvars import Context
+from functools import partial
 from typing import Any
 
 from ostinato.execution.binding import bind_context
@@ -15,11 +18,18 @@ from ostinato.models.work import Function
 __all__ = ["AsyncFunctions", "ThreadFunctions"]
 
 
+def _context(call: Call) -> AbstractContextManager[object]:
+    assert call.definition is not None
+    return call.definition.contexts.enter()
+
+
 def _invoke(call: Call) -> Any:
     definition, work = call.definition, call.work
     assert definition is not None
     assert isinstance(work, Function)
-    args, kwargs = bind_context(definition.context_parameter, work.args, work.kwargs, call.context)
+    signature = definition.signature
+    given = (work.args, work.kwargs) if signature is None else signature.decode(work.args, work.kwargs)
+    args, kwargs = bind_context(definition.context_parameter, *given, call.context)
     return definition.function(*args, **kwargs)
 
 
@@ -28,8 +38,9 @@ class AsyncFunctions:
 
     kill_seconds = 0.0
 
-    def __init__(self, stop_seconds: float) -> None:
+    def __init__(self, stop_seconds: float, max_result: int) -> None:
         self.stop_seconds = stop_seconds
+        self._max_result = max_result
         self._ended: list[tuple[Call, Outcome]] = []
 
     def start(self, call: Call) -> None:
@@ -44,7 +55,8 @@ class AsyncFunctions:
     async def _call(self, call: Call) -> None:
         current_context.set(call.context)  # the task's own copy of the context: nothing to reset
         try:
-            outcome = returned(await _invoke(call))
+            with _context(call):
+                outcome = returned(await _invoke(call), self._max_result)
             task = asyncio.current_task()
             if task is not None and task.cancelling():
                 call.context.saw_cancel = True  # it took the CancelledError for a word to end
@@ -69,21 +81,22 @@ class ThreadFunctions:
 
     kill_seconds = 0.0
 
-    def __init__(self, threads: WorkerThreads, stop_seconds: float) -> None:
+    def __init__(self, threads: WorkerThreads, stop_seconds: float, max_result: int) -> None:
         self._threads = threads
+        self._max_result = max_result
         self.stop_seconds = stop_seconds
 
     def start(self, call: Call) -> None:
         def job() -> Outcome:
-            token = current_context.set(call.context)
+            current_context.set(call.context)
             try:
-                return returned(_invoke(call))
+                with _context(call):
+                    return returned(_invoke(call), self._max_result)
             except BaseException as error:  # SystemExit too: a task must not end the thread
                 return raised(error)
-            finally:
-                current_context.reset(token)
 
-        self._threads.submit(job, call.done)
+        # In a context of its own: what it sets there is not for the next one on the same thread.
+        self._threads.submit(partial(Context().run, job), call.done)
 
     def stop(self, call: Call) -> None:
         call.context.request_cancel()

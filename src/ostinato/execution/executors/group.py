@@ -45,12 +45,14 @@ class ProcessGroup:
         readers: Sequence[PipeReader],
         ours: contextlib.ExitStack,
         kill_seconds: float,
+        writer: PipeWriter | None = None,
     ) -> None:
         self.number = number
         """The number of its first process, its group and its session; 0 if its supervisor died before it told."""
         self._supervisor = supervisor
         self._readers = readers
         self._ours = ours
+        self._writer = writer
         self._loop = asyncio.get_running_loop()
         self._said = b""
         """What has come of a line of the supervisor's that is not whole yet."""
@@ -96,8 +98,10 @@ class ProcessGroup:
                 if stderr is not None:
                     err, err_end = _listen(stderr, ours, theirs)
                     readers, ends = [out, err], [out_end, err_end]
+                writer = None
                 if stdin is not None:
-                    ends.append(_feed(stdin, keep_stdin, ours, theirs))
+                    writer, stdin_end = _feed(stdin, keep_stdin, ours, theirs)
+                    ends.append(stdin_end)
                 request = {
                     "command": [os.fsencode(word) for word in command],
                     "folder": os.fsencode(folder),
@@ -109,7 +113,7 @@ class ProcessGroup:
                     "kill_seconds": kill_seconds,
                 }
                 supervisor, number, said = await _spawn(request, [*ends, *pass_fds])
-                return cls(supervisor, number, said, readers, ours.pop_all(), kill_seconds)
+                return cls(supervisor, number, said, readers, ours.pop_all(), kill_seconds, writer)
         except (OSError, ValueError) as error:
             raise not_started(command, folder, environment, user, error) from error
 
@@ -117,6 +121,11 @@ class ProcessGroup:
     def was_terminated(self) -> bool:
         """Whether it was told to stop before it had ended."""
         return self._kill_at is not None
+
+    def write(self, data: bytes) -> None:
+        """Let it read more from its stdin, which was kept open."""
+        if self._writer is not None:
+            self._writer.add(data)
 
     def terminate(self) -> None:
         """SIGTERM to all of it now, SIGKILL later to what does not go."""
@@ -248,9 +257,12 @@ def _listen(sink: Sink, ours: contextlib.ExitStack, theirs: contextlib.ExitStack
     return reader, writing
 
 
-def _feed(data: bytes, keep_open: bool, ours: contextlib.ExitStack, theirs: contextlib.ExitStack) -> int:
-    """The end of a pipe from which the command reads this."""
+def _feed(
+    data: bytes, keep_open: bool, ours: contextlib.ExitStack, theirs: contextlib.ExitStack
+) -> tuple[PipeWriter, int]:
+    """What writes this, and the end of a pipe from which the command reads it."""
     reading, writing = os.pipe()
     theirs.callback(os.close, reading)
-    ours.callback(PipeWriter(writing, data, keep_open=keep_open).close)
-    return reading
+    writer = PipeWriter(writing, data, keep_open=keep_open)
+    ours.callback(writer.close)
+    return writer, reading

@@ -55,6 +55,12 @@ class PipeWriter:
         os.set_blocking(pipe, False)
         self._say()
 
+    def add(self, data: bytes) -> None:
+        """Say more; only for one that is kept open, and nobody's loss if that has closed."""
+        if self._pipe is not None:
+            self._rest = memoryview(bytes(self._rest) + data)
+            self._say()
+
     def close(self) -> None:
         """Say no more."""
         if self._pipe is not None:

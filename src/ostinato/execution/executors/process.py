@@ -16,6 +16,7 @@ from typing import Any
 
 import msgspec
 
+from ostinato.execution.context import DRAINING, NOT_DRAINING
 from ostinato.execution.descriptors import ensure_standard_descriptors
 from ostinato.execution.executors import group
 from ostinato.execution.executors.base import STOPPED, Call
@@ -38,8 +39,12 @@ _decode = msgspec.json.Decoder(dict[str, Any]).decode
 class ProcessFunctions(ProcessExecutor):
     """A fresh interpreter for each call."""
 
+    def __init__(self, tuning: Tuning, max_result: int) -> None:
+        super().__init__(tuning)
+        self._max_result = max_result
+
     def _begin(self, call: Call) -> ProcessCall:
-        return _Child(call, self._tuning)
+        return _Child(call, self._tuning, self._max_result)
 
 
 class _Answer(msgspec.Struct):
@@ -51,17 +56,21 @@ class _Answer(msgspec.Struct):
     error: str | None
     result: str | None
     delay: int | None
+    begun: bool
 
     @property
     def outcome(self) -> Outcome:
         delay = None if self.delay is None else timedelta(microseconds=self.delay)
-        return Outcome(OutcomeKind[self.kind], self.reason, self.error, self.result, self.cause, delay)
+        return Outcome(
+            OutcomeKind[self.kind], self.reason, self.error, self.result, self.cause, delay, begun=self.begun
+        )
 
 
 class _Child(ProcessCall):
     """One call, from its start to its outcome."""
 
-    def __init__(self, call: Call, tuning: Tuning) -> None:
+    def __init__(self, call: Call, tuning: Tuning, max_result: int) -> None:
+        self._max_result = max_result
         self._begun: list[bytes] = []
         """What has come of a message that is not whole yet."""
         self._answer: Outcome | None = None
@@ -69,7 +78,7 @@ class _Child(ProcessCall):
         super().__init__(call, tuning)
 
     async def _execute(self) -> Outcome:
-        request = _request(self._call)
+        request = _request(self._call, self._max_result)
         with contextlib.ExitStack() as ours:
             with contextlib.ExitStack() as theirs:
                 ensure_standard_descriptors()
@@ -87,6 +96,9 @@ class _Child(ProcessCall):
                     keep_stdin=True,
                     pass_fds=(channel,),
                 )
+            self._call.context.on_drain = lambda draining: child.write(DRAINING if draining else NOT_DRAINING)
+            if self._call.context.draining:
+                child.write(DRAINING)
             status = await child.wait()
             if not reader.ended.done():
                 await asyncio.wait([reader.ended], timeout=group.DRAIN_SECONDS)
@@ -138,7 +150,7 @@ class _Child(ProcessCall):
             self._answer = msgspec.convert(message, _Answer).outcome
 
 
-def _request(call: Call) -> bytes:
+def _request(call: Call, max_result: int) -> bytes:
     definition, work = call.definition, call.work
     assert definition is not None
     assert isinstance(work, Function)
@@ -146,6 +158,7 @@ def _request(call: Call) -> bytes:
     main = sys.modules.get("__main__")
     return msgspec.json.encode(
         {
+            "task": definition.name,
             "module": function.__module__,
             "function": function.__qualname__,
             "main": getattr(main, "__file__", None) if function.__module__ == "__main__" else None,
@@ -153,6 +166,7 @@ def _request(call: Call) -> bytes:
             "args": work.args,
             "kwargs": work.kwargs,
             "context_parameter": definition.context_parameter,
+            "max_result": max_result,
             "run": call.context.claimed,
             "log_level": root_level(),
         }

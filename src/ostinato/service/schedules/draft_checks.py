@@ -12,12 +12,14 @@ from dataclasses import replace
 from ostinato.clock import Micros
 from ostinato.errors import ChecksFailed, InvalidInput, TimingError
 from ostinato.logs import get_logger
+from ostinato.models.declared import ENABLED
 from ostinato.models.policy import Policy, load_policy, policy_text
-from ostinato.models.schedule import ScheduleDraft
+from ostinato.models.schedule import Schedule, ScheduleDraft
+from ostinato.service.audit import changed_by
 from ostinato.service.lanes import LaneService
 from ostinato.service.notifications import NotificationService
 from ostinato.service.projects import ProjectService
-from ostinato.service.schedules.drafts import Code, ScheduleSpec, make_draft
+from ostinato.service.schedules.drafts import Code, ScheduleSpec, make_draft, stored_work
 from ostinato.stores.base import Store
 
 __all__ = ["DraftChecks"]
@@ -52,7 +54,9 @@ class DraftChecks:
         batch: list[ScheduleDraft] = []
         projects: set[str] = set()
         for index, spec in enumerate(specs, 1):
-            drafted = make_draft(spec, self._zone, now, self._code)
+            work = await stored_work(spec.work, self._code)
+            drafted = make_draft(spec if work is spec.work else replace(spec, work=work), self._zone, now, self._code)
+            drafted.by = changed_by()
             if drafted.project is not None and drafted.project not in projects:
                 await self._projects.get(drafted.project)
                 projects.add(drafted.project)
@@ -93,7 +97,7 @@ class DraftChecks:
                 text=draft.timing,
                 hint="give a time in the future",
             )
-        if policy.checks and draft.enabled and known is None:
+        if policy.checks and draft.enabled and (known is None or _is_switched_on(known, spec)):
             failures = await self._code.failed_checks(policy.checks)
             if failures and spec.owner == "code":
                 # Code cannot be asked again: the schedule is there, switched off, and says why.
@@ -114,3 +118,8 @@ class DraftChecks:
             # Who changes something else of it does not name the channel.
             known = await self._store.schedules.get_schedule(name)
             await self._notifications.check(policy.notify, () if known is None else known.policy.notify)
+
+
+def _is_switched_on(known: Schedule, spec: ScheduleSpec) -> bool:
+    """Whether its code said off when it was declared last, and now says on."""
+    return spec.origin is not None and known.declared is not None and not known.declared[ENABLED].value

@@ -16,6 +16,7 @@ from ostinato.models.project import NO_PROJECT, check_project
 from ostinato.models.schedule import ScheduleDraft
 from ostinato.models.session_options import SessionOptions
 from ostinato.models.work import CheckIn, Function, Http, Work, default_policy, work_text
+from ostinato.models.work_values import GivenCall
 from ostinato.timing import Timing, parse_timing
 from ostinato.timing.text import check_reads_back
 
@@ -29,6 +30,7 @@ __all__ = [
     "make_draft",
     "policy_for_enqueue",
     "resolve_work",
+    "stored_work",
 ]
 
 
@@ -58,6 +60,10 @@ class Code(Protocol):
 
     def takes_payloads(self, task: str) -> bool | None:
         """Whether a task can be called with `payloads`; None if it is not known here."""
+        ...
+
+    async def stored_calls(self, task: str, calls: Iterable[GivenCall]) -> list[Function]:
+        """Calls of a task as they are stored; InvalidInput names the argument that does not fit, if that is known."""
         ...
 
     def own_run(self) -> RunId | None:
@@ -213,6 +219,20 @@ def resolve_work(work: WorkLike, code: Code) -> tuple[Work, Mapping[str, Any]]:
         field="work",
         hint="give a task or its name, Function('task', [args]), Shell('command'), Agent('prompt') or Http('GET', url)",
     )
+
+
+async def stored_work(work: WorkLike, code: Code) -> WorkLike:
+    """The work with its arguments as they are stored, if it is a call of a task; they must fit it."""
+    if isinstance(work, Function):
+        (stored,) = await code.stored_calls(work.task, [(work.args, work.kwargs)])
+        return stored
+    name = work if isinstance(work, str) else None if isinstance(work, Work) else getattr(work, "name", None)
+    if isinstance(name, str):
+        await code.stored_calls(name, [_NO_ARGUMENTS])
+    return work
+
+
+_NO_ARGUMENTS: GivenCall = ((), {})
 
 
 @lru_cache(maxsize=1024)

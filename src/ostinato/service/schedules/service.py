@@ -1,4 +1,4 @@
-"""Schedules: add, get, list, page, edit, change, enable, disable, trigger, backfill, remove, next, history."""
+"""Schedules: add, get, list, page, edit, change, enable, disable, revert, trigger, backfill, remove, next, history."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from ostinato.models.session import in_turn, with_turn
 from ostinato.models.states import ACTIVE, Cause, Trigger
 from ostinato.models.work import Unreadable, why_not_by_hand
 from ostinato.run_log import log_schedules
-from ostinato.service.audit import audited
+from ostinato.service.audit import audited, changed_by
 from ostinato.service.forecast import times_from
 from ostinato.service.lanes import LaneService
 from ostinato.service.notifications import NotificationService
@@ -36,6 +36,7 @@ from ostinato.service.pages import check_limit
 from ostinato.service.projects import ProjectService
 from ostinato.service.runs import fresh
 from ostinato.service.schedules.backfill import Backfill, backfill_runs, due_between
+from ostinato.service.schedules.declared import declared_values, still_declared, switch_overrides
 from ostinato.service.schedules.draft_checks import DraftChecks
 from ostinato.service.schedules.drafts import Code, ScheduleSpec, WorkLike, first_due, make_draft
 from ostinato.service.schedules.edits import edited_spec
@@ -309,7 +310,8 @@ class ScheduleService:
             due = first_due(timing, now)
             if due is None:
                 raise _finished(name, schedule.timing)
-            return ScheduleChange(True, None, None, now, due, schedule.policy.remaining)
+            overrides = switch_overrides(schedule, changed_by(), now, enabled=True)
+            return ScheduleChange(True, None, None, now, due, schedule.policy.remaining, overrides)
 
         return await self._change(name, change, version)
 
@@ -317,13 +319,26 @@ class ScheduleService:
     async def disable(self, name: str, *, note: str | None = None, version: int | Revision | None = None) -> Schedule:
         """Switch it off; the note says why until it is switched on again, and its own stays. Active runs go on."""
 
-        async def change(schedule: Schedule, _: Micros) -> ScheduleChange | None:
+        async def change(schedule: Schedule, now: Micros) -> ScheduleChange | None:
             if not schedule.enabled and (note is None or schedule.off_note == note):
                 return None
             anchor = to_micros(schedule.anchor_at)
-            return ScheduleChange(False, schedule.broken, note or schedule.off_note, anchor, None, schedule.remaining)
+            overrides = switch_overrides(schedule, changed_by(), now, enabled=False)
+            why = note or schedule.off_note
+            return ScheduleChange(False, schedule.broken, why, anchor, None, schedule.remaining, overrides)
 
         return await self._change(name, change, version)
+
+    @audited("schedule.revert")
+    async def revert(
+        self, name: str, fields: Sequence[str] | None = None, *, version: int | Revision | None = None
+    ) -> Schedule:
+        """Give it back what its code says: of these fields, or of all that people changed. See `Schedule.changes`."""
+        schedule = await self._stored(name, version)
+        changes = declared_values(schedule, fields)
+        if changes:
+            await self.change(name, version=version, **changes)
+        return await self.get(name)
 
     async def _change(
         self,
@@ -433,9 +448,12 @@ class ScheduleService:
         """Delete it with its runs, attempts and output; with `version`, only if it still has that one.
 
         Running work is told to stop, and this waits for it: a Conflict if it does not end, and nothing is removed,
-        unless forced. Returns the runs whose work is still running.
+        unless forced. So is one that code declares, which comes back when that code starts the next time. Returns the
+        runs whose work is still running.
         """
         schedule = await self._stored(name, version)
+        if schedule.is_declared and not force:
+            raise still_declared(schedule)
         going_on = await self._removal.remove(schedule, is_expected=version is not None, force=force)
         if going_on is None:
             raise _overtaken(name, (await self._stored(name)).version)

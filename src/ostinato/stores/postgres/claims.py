@@ -205,5 +205,5 @@ async def settle_now(connection: Connection, claim: Claim) -> Unstarted:
     expired = NONE_ENDED
     if rows:
         expired = await end_queued(connection, PARTS, [RunId(id) for id, _ in rows], WAITED_TOO_LONG, claim.now)
-    await give_late_turns(connection, claim.horizon)
+    await give_late_turns(connection, claim.now, claim.horizon)
     return expired

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -19,6 +19,7 @@ from ostinato.stores.postgres.events import TOLD_BY, telling
 from ostinato.stores.postgres.query import Connection, Row, booleans, fetch, numbers, texts
 
 __all__ = [
+    "KeyedInsert",
     "insert_all",
     "insert_due",
     "insert_due_and_tell",
@@ -108,8 +109,50 @@ WITH fired AS ({_FIRE} RETURNING {TOLD_BY})
 _ONE_FOR_EACH_KEY = """
 ON CONFLICT (key) WHERE key IS NOT NULL AND state IN ('queued', 'running') DO NOTHING RETURNING id, key
 """
-_KNOWN = "SELECT key, id FROM runs WHERE key = ANY (%s::text[]) AND state IN ('queued', 'running')"
 _TRIES = 20
+_Fetch = Callable[[str, Sequence[Any]], Awaitable[Sequence[Row]]]
+
+
+class KeyedInsert:
+    """Inserts rows into a table of runs, of which some may have a key that is active already.
+
+    With a channel, its listeners are told by the statement that inserts.
+    """
+
+    def __init__(self, table: str = "runs", channel: str | None = None) -> None:
+        self._insert = _INSERT.replace("INTO runs", f"INTO {table}", 1) + _ONE_FOR_EACH_KEY
+        self._told: tuple[str, ...] = ()
+        if channel is not None:
+            self._insert = f"""
+            WITH arrived AS ({self._insert}), told AS MATERIALIZED (SELECT pg_notify(%s, ''))
+            SELECT id, key FROM arrived, told ORDER BY id"""
+            self._told = (channel,)
+        self._known = f"SELECT key, id FROM {table} WHERE key = ANY (%s::text[]) AND state IN ('queued', 'running')"
+
+    async def insert_all(self, fetch: _Fetch, runs: Sequence[NewRun]) -> list[RunId]:
+        """Where a key is active already, the answer is that run's id."""
+        ids: dict[int, RunId] = {}
+        keys: dict[str, RunId] = {}
+        places = list(enumerate(runs))
+        for _ in range(_TRIES):
+            rows = await fetch(self._insert, (*_COLUMNS.values([run for _, run in places]), *self._told))
+            plain = iter([RunId(id) for id, key in rows if key is None])
+            keys.update((key, RunId(id)) for id, key in rows if key is not None)
+            missing = {run.key for _, run in places if run.key is not None} - keys.keys()
+            if missing:
+                keys.update({key: RunId(id) for key, id in await fetch(self._known, (texts(sorted(missing)),))})
+            for place, run in places:
+                found = next(plain) if run.key is None else keys.get(run.key)
+                if found is not None:
+                    ids[place] = found
+            places = [(place, run) for place, run in places if place not in ids]
+            if not places:
+                return [ids[place] for place in range(len(runs))]
+            # The run that held the key ended between the two statements: it is free now.
+        raise StoreUnavailable(f"the key {places[0][1].key!r} changes owners too fast; it is tried again")
+
+
+_KEYED = KeyedInsert()
 
 
 async def insert_due(connection: Connection, runs: Sequence[NewRun]) -> None:
@@ -158,29 +201,7 @@ async def insert_all(connection: Connection, runs: Sequence[NewRun]) -> list[Run
     """Insert rows. Where a key is active already, the answer is that run's id."""
     if not any(run.key is not None for run in runs):
         return await (await send_insert(connection, runs)).ids()
-    ids: dict[int, RunId] = {}
-    keys: dict[str, RunId] = {}
-    places = list(enumerate(runs))
-    for _ in range(_TRIES):
-        rows = await fetch(connection, _INSERT + _ONE_FOR_EACH_KEY, _COLUMNS.values([run for _, run in places]))
-        plain = iter([RunId(id) for id, key in rows if key is None])
-        keys.update((key, RunId(id)) for id, key in rows if key is not None)
-        missing = {run.key for _, run in places if run.key is not None} - keys.keys()
-        if missing:
-            keys.update(_as_keys(await fetch(connection, _KNOWN, (texts(sorted(missing)),))))
-        for place, run in places:
-            found = next(plain) if run.key is None else keys.get(run.key)
-            if found is not None:
-                ids[place] = found
-        places = [(place, run) for place, run in places if place not in ids]
-        if not places:
-            return [ids[place] for place in range(len(runs))]
-        # The run that held the key ended between the two statements: it is free now.
-    raise StoreUnavailable(f"the key {places[0][1].key!r} changes owners too fast; it is tried again")
-
-
-def _as_keys(rows: Sequence[Row]) -> dict[str, RunId]:
-    return {key: RunId(id) for key, id in rows}
+    return await _KEYED.insert_all(lambda query, values: fetch(connection, query, values), runs)
 
 
 def _is_plain(run: NewRun) -> bool:

@@ -9,11 +9,13 @@ from ostinato.stores.postgres.parts import PARTS
 from ostinato.stores.postgres.quarantine import PostgresQuarantine
 from ostinato.stores.postgres.runs import PostgresRuns
 from ostinato.stores.postgres.schedules import PostgresSchedules
+from ostinato.stores.postgres.shared_ledger import PostgresSharedLedger, find_place
 from ostinato.stores.postgres.upkeep import PostgresUpkeep
 from ostinato.stores.postgres.watch import PostgresWatch
 from ostinato.stores.sql.access import Access
 from ostinato.stores.sql.check_ins import CheckIns
 from ostinato.stores.sql.notifications import Notifications
+from ostinato.stores.sql.outbox import Outbox
 from ostinato.stores.sql.projects import Projects
 from ostinato.stores.sql.sessions import Sessions
 from ostinato.tuning import DEFAULT_TUNING, Tuning
@@ -39,6 +41,7 @@ class PostgresStore:
         self.check_ins = CheckIns(self._database, PARTS)
         self.upkeep = PostgresUpkeep(self._database)
         self.quarantine = PostgresQuarantine(self._database, PARTS)
+        self.outbox = Outbox(self._database, PARTS)
 
     @property
     def url(self) -> str:
@@ -50,6 +53,10 @@ class PostgresStore:
 
     async def open(self) -> None:
         await self._database.open()
+
+    async def shared_ledger(self) -> PostgresSharedLedger:
+        server = self._database.server
+        return PostgresSharedLedger(await self._database.read(find_place), server.schema, server.channel)
 
     async def watch(self) -> PostgresWatch:
         return await PostgresWatch.start(self._database)

@@ -13,7 +13,9 @@ from collections.abc import Iterable, Sequence
 from ostinato.clock import Micros
 from ostinato.models.ids import RunId
 from ostinato.models.session import CONTINUES
+from ostinato.stores.postgres.events import TOLD_BY, telling
 from ostinato.stores.postgres.query import Connection, fetch, numbers, texts
+from ostinato.stores.sql.arrivals import remember
 
 __all__ = [
     "FIND_LATE",
@@ -67,6 +69,14 @@ UPDATE runs SET waiting = false WHERE id = ANY (ARRAY(
 RETURNING 1
 ) {TELL}
 """
+# Of runs that came with the transaction of somebody else nothing was told yet.
+_TELL_ARRIVED = f"""
+WITH arrived AS (
+    SELECT {TOLD_BY} FROM runs r WHERE id = ANY (%s::bigint[]) AND trigger = 'api' AND mode IS NOT NULL
+      AND NOT EXISTS (SELECT 1 FROM events e WHERE e.session = r.session AND e.run_id = r.id)
+), told AS ({telling("%s", "'enqueued'", "arrived")})
+SELECT DISTINCT session FROM arrived
+"""
 
 
 async def lock_sessions(connection: Connection, sessions: Iterable[str]) -> None:
@@ -88,13 +98,16 @@ async def give_turns(connection: Connection, sessions: Iterable[str]) -> None:
         await connection.execute(_TURN, (wanted,))
 
 
-async def give_late_turns(connection: Connection, horizon: Micros) -> None:
-    """Let runs that were put into a session ahead of their time queue up, now that it has come."""
+async def give_late_turns(connection: Connection, now: Micros, horizon: Micros) -> None:
+    """Let runs that were put into a session ahead of their time queue up, now that it has come; and those that came
+    with the transaction of somebody else, of which the session does not know yet."""
     rows = await fetch(connection, FIND_LATE, (horizon,))
     if rows:
         sessions = {session for _, session in rows}
+        ids = numbers(sorted(id for id, _ in rows))
         await lock_sessions(connection, sessions)
-        await connection.execute(
-            "UPDATE runs SET later = false WHERE id = ANY (%s::bigint[])", (numbers(sorted(id for id, _ in rows)),)
-        )
+        unknown = {session for (session,) in await fetch(connection, _TELL_ARRIVED, (ids, now))}
+        if unknown:
+            await remember(connection, dict.fromkeys(sorted(unknown), now))
+        await connection.execute("UPDATE runs SET later = false WHERE id = ANY (%s::bigint[])", (ids,))
         await give_turns(connection, sessions)

@@ -28,7 +28,15 @@ from ostinato.models.schedule import (
 )
 from ostinato.models.states import Cause
 from ostinato.models.work import CheckIn
-from ostinato.stores.drafts import STORED_COLUMNS, StoredSchedule, load_stored, merged
+from ostinato.stores.drafts import (
+    STORED_COLUMNS,
+    UNSTORED,
+    StoredSchedule,
+    load_stored,
+    merged,
+    new_schedule,
+    resolved,
+)
 from ostinato.stores.rows import DUE_COLUMNS, load_due
 from ostinato.stores.schedules import Late
 from ostinato.stores.sql import freshness, schedule_pages
@@ -46,9 +54,13 @@ __all__ = ["Schedules"]
 C = TypeVar("C", bound=Connection)
 
 _SQL_TYPES = {"str": "text", "bool": "boolean", "int": "bigint", "Micros": "bigint"}
-_TYPES = {field.name: _SQL_TYPES[str(field.type).removesuffix(" | None")] for field in fields(ScheduleDraft)}
+_TYPES = {
+    field.name: _SQL_TYPES[str(field.type).removesuffix(" | None")]
+    for field in fields(ScheduleDraft)
+    if field.name != UNSTORED
+}
 """Of the columns that a draft has, which are called as its fields are."""
-_CHANGED_TYPES = {"id": "bigint"} | _TYPES | {"broken": "text", "failures": "bigint"}
+_CHANGED_TYPES = {"id": "bigint"} | _TYPES | {"broken": "text", "failures": "bigint", "orphaned": "boolean"}
 del _CHANGED_TYPES["name"]
 
 
@@ -68,14 +80,15 @@ ON CONFLICT (name) DO NOTHING RETURNING name
 """
 _UPDATE = f"""
 UPDATE schedules AS s SET {", ".join(f"{name} = n.{name}" for name in _CHANGED_TYPES if name != "id")},
-                          orphaned = FALSE, version = s.version + 1, updated_at = :now
+                          version = s.version + 1, updated_at = :now
 FROM {_given(_CHANGED_TYPES)} WHERE s.id = n.id
 """
 _VERSION = "SELECT version FROM schedules WHERE name = :name AND id = :id FOR NO KEY UPDATE"
 _LOCK = "SELECT version FROM schedules WHERE id = :id FOR NO KEY UPDATE"
 _CHANGE = """
 UPDATE schedules SET enabled = :enabled, broken = :broken, off_note = :off_note, anchor_at = :anchor_at,
-                     next_at = :next_at, remaining = :remaining, failures = 0, version = version + 1, updated_at = :now
+                     next_at = :next_at, remaining = :remaining, overrides = :overrides, failures = 0,
+                     version = version + 1, updated_at = :now
 WHERE id = :id AND version = :version RETURNING id
 """
 # Only what would still be due at `since`: a fire that was recorded meanwhile has moved it on.
@@ -146,7 +159,7 @@ class Schedules(Generic[C]):
             await self._database.write(lambda db: self._put(db, drafts, now), wakes=True, once=False)
 
     async def insert_schedule(self, draft: ScheduleDraft, now: Micros) -> bool:
-        values = {**_new([draft]), "now": now}
+        values = {**_new([draft], now), "now": now}
         return bool(await self._database.write(lambda db: db.fetch(_INSERT, values), wakes=True))
 
     async def get_schedule(self, name: str) -> Schedule | None:
@@ -271,22 +284,34 @@ class Schedules(Generic[C]):
             # What is damaged of a schedule is mended by what its draft says.
             rows = await db.fetch(_KNOWN, {"names": list(left)}, exact=False)
             known = [load_stored(row) for row in rows]
-            known = await self._end_changed_pauses(db, known, left, now)
-            changed = [now_known for one in known if (now_known := merged(one, left.pop(one.name))) is not None]
+            words = {one.name: resolved(one, left.pop(one.name), now) for one in known}
+            known = await self._end_changed_pauses(db, known, words, now)
+            changed = [now_known for one in known if (now_known := merged(one, words[one.name])) is not None]
             await self._await_no_more(db, known, changed, now)
             if changed:
                 columns = {name: [getattr(one, name) for one in changed] for name in _CHANGED_TYPES}
                 await db.run(_UPDATE, {**columns, "now": now})
-                was_broken = {one.name for one in known if one.broken is not None}
-                for mended in (one.name for one in changed if one.broken is None and one.name in was_broken):
-                    await close_incidents(db, mended, now, "its timing was changed", [SWITCHED_OFF])
+                await self._follow_switches(db, {one.id: one for one in known}, changed, now)
             if left:
-                for (name,) in await db.fetch(_INSERT, {**_new(list(left.values())), "now": now}):
+                for (name,) in await db.fetch(_INSERT, {**_new(list(left.values()), now), "now": now}):
                     del left[name]
             if not left:
                 return
             # Somebody else inserted those meanwhile: they are seen now.
         raise StoreUnavailable(f"the schedule {next(iter(left))!r} keeps being added and removed; it is tried again")
+
+    async def _follow_switches(
+        self, db: C, known: dict[int, StoredSchedule], changed: Sequence[StoredSchedule], now: Micros
+    ) -> None:
+        """Of what is no longer broken the incident ends; what the code has switched off starts nothing more."""
+        for one in changed:
+            before = known[one.id]
+            if one.broken is None and before.broken is not None:
+                await close_incidents(db, one.name, now, _mended(before, one), [SWITCHED_OFF])
+            if one.enabled != before.enabled:
+                await wait_for_finish(db, ScheduleId(one.id), now)
+            if before.enabled and not one.enabled:
+                await self._give_up_turns(db, await db.fetch(_TAKE_BACK, {"id": one.id, "now": now}))
 
     async def _await_no_more(
         self, db: C, known: Sequence[StoredSchedule], changed: Sequence[StoredSchedule], now: Micros
@@ -310,8 +335,12 @@ class Schedules(Generic[C]):
         return [replace(one, next_at=ended[one.id]) if one.id in ended else one for one in known]
 
 
-def _new(drafts: Sequence[ScheduleDraft]) -> dict[str, Any]:
-    """The columns of new schedules; one that is disabled has no due time."""
-    columns = {name: [getattr(draft, name) for draft in drafts] for name in _TYPES}
-    columns["next_at"] = [draft.next_at if draft.enabled else None for draft in drafts]
-    return columns
+def _mended(before: StoredSchedule, after: StoredSchedule) -> str:
+    is_retimed = (before.timing, before.zone) != (after.timing, after.zone)
+    return "its timing was changed" if is_retimed else "its code switched it on"
+
+
+def _new(drafts: Sequence[ScheduleDraft], now: Micros) -> dict[str, Any]:
+    """The columns of new schedules."""
+    made = [new_schedule(draft, now) for draft in drafts]
+    return {name: [getattr(draft, name) for draft in made] for name in _TYPES}

@@ -18,6 +18,7 @@ from ostinato.stores.retention import (
     EVENTS_KEPT,
     INCIDENTS_KEPT,
     NODE_KEPT,
+    OUTBOX_IDS_KEPT,
     TOKEN_KEPT,
     keep_of,
     old_day,
@@ -91,6 +92,11 @@ DELETE FROM deliveries WHERE id = ANY (ARRAY(
 _OLD_INCIDENTS = """
 DELETE FROM incidents WHERE id = ANY (ARRAY(
     SELECT id FROM incidents WHERE closed_at < :past ORDER BY closed_at LIMIT :limit
+)) RETURNING 1
+"""
+_OLD_OUTBOX_IDS = """
+DELETE FROM outbox_ids WHERE id = ANY (ARRAY(
+    SELECT id FROM outbox_ids WHERE at < :past ORDER BY at LIMIT :limit
 )) RETURNING 1
 """
 _LOST_NODES = "DELETE FROM nodes WHERE lost_at < :past RETURNING id"
@@ -181,6 +187,7 @@ async def _prune_rest(db: Connection, now: Micros, cursor: PruneCursor, limit: i
             (_OLD_AUDIT, now - AUDIT_KEPT),
             (_OLD_DELIVERIES, now - DELIVERIES_KEPT),
             (_OLD_INCIDENTS, now - INCIDENTS_KEPT),
+            (_OLD_OUTBOX_IDS, now - OUTBOX_IDS_KEPT),
         )
     ]
     if limit in removed:

@@ -123,8 +123,8 @@ class Database:
         if path in _inherited_files:
             raise StoreError(
                 f"this process was forked while its parent had the database {self.path!r} open, which SQLite cannot "
-                "survive: open the app after the fork (gunicorn: start it in post_worker_init, and with --preload do "
-                "not use it before)"
+                "survive: start the app after the fork (gunicorn with --preload: in post_worker_init), or stop it "
+                "before"
             )
         _open_files[self] = path
         return path

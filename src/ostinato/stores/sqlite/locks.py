@@ -20,6 +20,7 @@ from weakref import WeakSet
 
 import apsw
 
+from ostinato.forks import lock_over_forks
 from ostinato.logs import get_logger
 from ostinato.stores.sqlite.query import Connection
 
@@ -240,4 +241,5 @@ def _after_fork_in_child() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork_in_child)
+    lock_over_forks(_before_fork)
+    os.register_at_fork(after_in_parent=_after_fork, after_in_child=_after_fork_in_child)

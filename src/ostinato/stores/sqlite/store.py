@@ -6,6 +6,7 @@ from ostinato.stores.sql.access import Access
 from ostinato.stores.sql.check_ins import CheckIns
 from ostinato.stores.sql.lanes import Lanes
 from ostinato.stores.sql.notifications import Notifications
+from ostinato.stores.sql.outbox import Outbox
 from ostinato.stores.sql.projects import Projects
 from ostinato.stores.sql.sessions import Sessions
 from ostinato.stores.sqlite.database import Database
@@ -37,6 +38,7 @@ class SqliteStore:
         self.check_ins = CheckIns(self._database, PARTS)
         self.upkeep = SqliteUpkeep(self._database)
         self.quarantine = SqliteQuarantine(self._database, PARTS)
+        self.outbox = Outbox(self._database, PARTS)
 
     @property
     def url(self) -> str:
@@ -48,6 +50,9 @@ class SqliteStore:
 
     async def open(self) -> None:
         await self._database.open()
+
+    async def shared_ledger(self) -> None:
+        return None
 
     async def watch(self) -> SqliteWatch:
         return await SqliteWatch.open(self._database)

@@ -3,6 +3,7 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { api, dataOf } from "@/api/client";
 import { keys } from "@/api/keys";
+import { mounted } from "@/api/mount";
 import { keepOriginKey } from "@/api/originKey";
 import type { Me, Role } from "@/api/types";
 
@@ -49,7 +50,7 @@ export function useLogout() {
     onSuccess: () => {
       keepOriginKey(null);
       // A page that is loaded anew holds nothing of the one who left.
-      window.location.assign("/login");
+      window.location.assign(mounted("/login"));
     },
   });
 }

@@ -128,8 +128,9 @@ export function useRemoveSchedule() {
   const cache = useQueryClient();
   const settled = useSettled();
   return useMutation({
-    mutationFn: (ref: string) => dataOf(api.DELETE("/api/schedules/{ref}", { params: at(ref) })),
-    onSuccess: (_answer, ref) => {
+    mutationFn: ({ ref, force = false }: { ref: string; force?: boolean }) =>
+      dataOf(api.DELETE("/api/schedules/{ref}", { params: { ...at(ref), query: { force } } })),
+    onSuccess: (_answer, { ref }) => {
       cache.removeQueries({ queryKey: keys.schedule(ref) });
       settled();
     },
@@ -170,6 +171,16 @@ export function useDisable() {
       dataOf(api.POST("/api/schedules/{ref}/disable", { params: at(ref), body: { note } })),
     false,
   );
+}
+
+/** Give a schedule that code declares back what the code says, of these fields or of all. */
+export function useRevert() {
+  const settled = useSettled();
+  return useMutation({
+    mutationFn: ({ ref, fields }: { ref: string; fields: string[] | null }) =>
+      dataOf(api.POST("/api/schedules/{ref}/revert", { params: at(ref), body: { fields } })),
+    onSuccess: settled,
+  });
 }
 
 export function useTrigger() {

@@ -1,4 +1,5 @@
 import type { CSSProperties, KeyboardEvent } from "react";
+import { mounted } from "@/api/mount";
 import { classes } from "@/components/classes";
 import { Icon, type IconName } from "@/components/Icon";
 import type { GanttBar } from "./gantt";
@@ -104,7 +105,7 @@ export function GanttBars({ name, bars, pitch, place, hrefOf, onOpen, onPoint }:
     return (
       <a
         key={key}
-        href={href}
+        href={mounted(href)}
         draggable={false}
         {...shared}
         onClick={(event) => {

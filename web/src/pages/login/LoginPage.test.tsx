@@ -8,11 +8,12 @@ import { renderPage } from "@/testing/render";
 import { MADE_LOGIN, ME, problem, stubServer } from "@/testing/server";
 
 it("names the port that the command cannot know", () => {
-  expect(["", "8321", "9411"].map(loginCommand)).toEqual([
+  expect(["", "8321", "9411"].map((port) => loginCommand(port))).toEqual([
     "ostinato login",
     "ostinato login",
     "ostinato login --port 9411",
   ]);
+  expect(loginCommand("8000", "/jobs")).toBe("ostinato login --port 8000 --prefix /jobs");
 });
 
 it("a link with a code logs in once, and the code leaves the address at once", async () => {

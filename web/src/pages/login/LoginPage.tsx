@@ -2,6 +2,7 @@
 
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { type FormEvent, useEffect, useRef, useState } from "react";
+import { PREFIX } from "@/api/mount";
 import { whenLoggedInElsewhere } from "@/api/originKey";
 import { useLogin } from "@/api/queries/me";
 import { Button } from "@/components/Button";
@@ -16,9 +17,13 @@ export const safePlace = (then: string | undefined): string =>
 
 const USUAL_PORT = "8321";
 
-/** The port is what the command cannot know by itself, where it is not the usual one. */
-export const loginCommand = (port: string): string =>
-  port === "" || port === USUAL_PORT ? "ostinato login" : `ostinato login --port ${port}`;
+/** The port and the place in another app are what the command cannot know by itself, where they are not the usual ones. */
+export const loginCommand = (port: string, prefix = ""): string =>
+  [
+    "ostinato login",
+    ...(port === "" || port === USUAL_PORT ? [] : [`--port ${port}`]),
+    ...(prefix === "" ? [] : [`--prefix ${prefix}`]),
+  ].join(" ");
 
 export function LoginPage() {
   const search: { code?: string; then?: string } = useSearch({ strict: false });
@@ -81,7 +86,7 @@ export function LoginPage() {
         <div className="flex flex-col gap-2 border-t border-line pt-4 text-sm text-muted">
           <span>Or run this command on Ostinato's machine to get a login link:</span>
           <span>
-            <Command text={loginCommand(window.location.port)} />
+            <Command text={loginCommand(window.location.port, PREFIX)} />
           </span>
         </div>
       </form>

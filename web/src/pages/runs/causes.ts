@@ -19,6 +19,7 @@ const KNOWN: Record<Cause, true> = {
   expired: true,
   late: true,
   raised: true,
+  bad_arguments: true,
   aborted: true,
   crashed: true,
   exit_status: true,

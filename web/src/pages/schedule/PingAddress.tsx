@@ -2,6 +2,7 @@
 
 import { useState } from "react";
 import { ProblemError } from "@/api/client";
+import { mounted } from "@/api/mount";
 import { useMay } from "@/api/queries/me";
 import { usePingKey } from "@/api/queries/schedules";
 import { Button } from "@/components/Button";
@@ -14,7 +15,7 @@ export function PingAddress({ schedule }: { schedule: string }) {
   const make = usePingKey(schedule);
   const tell = useProblemToast();
   const [hasOne, setHasOne] = useState(false);
-  const address = make.data === undefined ? null : `${window.location.origin}${make.data.path}`;
+  const address = make.data === undefined ? null : window.location.origin + mounted(make.data.path);
 
   function ask(): void {
     make.mutate(false, {

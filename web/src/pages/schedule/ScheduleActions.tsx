@@ -32,6 +32,7 @@ export function ScheduleActions({ schedule, turning, onRuns }: Props) {
   const say = useToast();
   const close = () => setOpen(null);
   const { name } = schedule;
+  const declared = schedule.owner === "code" && schedule.origin !== null && !schedule.orphaned;
   const roomy: MenuAction[] = [
     { label: "Backfill…", icon: "history", onSelect: () => setOpen("backfill"), why: may.reason },
   ];
@@ -78,11 +79,15 @@ export function ScheduleActions({ schedule, turning, onRuns }: Props) {
         open={open === "remove"}
         onOpenChange={close}
         title={`Remove schedule ${name}?`}
-        text="The schedule, its runs and their output will be removed. This cannot be undone."
-        action="Remove schedule"
+        text={
+          declared
+            ? `The code of app ${schedule.origin} declares this schedule: it comes back, without its runs, when that app starts the next time. Pause it instead, or remove it from the code.`
+            : "The schedule, its runs and their output will be removed. This cannot be undone."
+        }
+        action={declared ? "Remove it until then" : "Remove schedule"}
         danger
         onConfirm={async () => {
-          await remove.mutateAsync(name);
+          await remove.mutateAsync({ ref: name, force: declared });
           say({ title: `${name} was removed` });
           void navigate({ to: "/schedules" });
         }}

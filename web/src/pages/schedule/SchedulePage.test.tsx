@@ -66,6 +66,42 @@ describe("the page of a schedule", () => {
     expect(asked.filter((each) => each.path.endsWith("/ping-key")).length).toBe(2);
   });
 
+  it("of code says who changed what, and gives it back", async () => {
+    const changes = [
+      { field: "enabled", value: "off", code: "off", by: null, at: "2026-11-16T03:00:00Z" },
+      { field: "timing", value: "every 2h (UTC)", code: "every 1h (UTC)", by: "ada", at: "2026-11-16T03:00:00Z" },
+    ];
+    const coded = { ...schedule, owner: "code", origin: "shop", changes };
+    const asked = stubServer({
+      ...answers,
+      "GET /api/schedules/backup": coded,
+      "POST /api/schedules/backup/revert": { ...coded, changes: [] },
+    });
+    open();
+    expect(await screen.findByText(/switched off by code/)).toBeTruthy();
+    expect(screen.getByText(/timing by ada.*; code says every 1h/)).toBeTruthy();
+    expect(screen.getAllByRole("button", { name: /Back to the code/ }).length).toBe(1);
+    await userEvent.click(screen.getByRole("button", { name: "Back to the code’s timing" }));
+    expect(await screen.findByText("backup is as the code says")).toBeTruthy();
+    expect(asked.find((each) => each.path.endsWith("/revert"))?.body).toEqual({ fields: ["timing"] });
+  });
+
+  it("of code is removed only until its app starts again, and says so", async () => {
+    const coded = { ...schedule, owner: "code", origin: "shop" };
+    const asked = stubServer({
+      ...answers,
+      "GET /api/schedules/backup": coded,
+      "DELETE /api/schedules/backup": null,
+    });
+    open();
+    await userEvent.click(await screen.findByRole("button", { name: "More actions" }));
+    await userEvent.click(await screen.findByRole("menuitem", { name: "Remove…" }));
+    expect(await screen.findByText(/The code of app shop declares this schedule: it comes back/)).toBeTruthy();
+    await userEvent.click(screen.getByRole("button", { name: "Remove it until then" }));
+    expect(await screen.findByText("backup was removed")).toBeTruthy();
+    expect(asked.find((each) => each.method === "DELETE")?.query.get("force")).toBe("true");
+  });
+
   it("that is off says why and is enabled from there", async () => {
     const asked = stubServer({
       ...answers,

@@ -19,6 +19,7 @@ import { ScheduleSwitch } from "../schedules/ScheduleSwitch";
 import { reasonText, stateLook } from "../schedules/scheduleState";
 import { type Turning, useTurning } from "../schedules/useTurning";
 import { BrokenBanner } from "./BrokenBanner";
+import { CodeChanges } from "./CodeChanges";
 import { HistoryCard } from "./HistoryCard";
 import { PingAddress } from "./PingAddress";
 import { PolicyCard } from "./PolicyCard";
@@ -84,6 +85,7 @@ function Loaded({ schedule }: { schedule: Schedule }) {
               <WorkView work={schedule.work} />
               {schedule.work.kind === "check_in" && <PingAddress schedule={schedule.name} />}
             </Card>
+            <CodeChanges schedule={schedule} />
             <PolicyCard schedule={schedule} />
             <Card title="Details">
               <Details schedule={schedule} />
@@ -151,7 +153,7 @@ function Details({ schedule }: { schedule: Schedule }) {
     ],
     ["Zone", schedule.zone],
     ["Project", schedule.project],
-    ["Owner", schedule.owner],
+    ["Owner", schedule.origin === null ? schedule.owner : `${schedule.owner} of app ${schedule.origin}`],
     ["Note", schedule.note],
     ["Runs left", schedule.remaining],
     ["Fresh until", schedule.fresh_until && <Time key="fresh" at={schedule.fresh_until} zone={schedule.zone} />],

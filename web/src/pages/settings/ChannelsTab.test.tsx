@@ -19,6 +19,8 @@ const channel = (changes: Partial<Channel> = {}): Channel => ({
   failures: 0,
   error: null,
   retry_at: null,
+  waiting: 0,
+  waits: null,
   ...changes,
 });
 

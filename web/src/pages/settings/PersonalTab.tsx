@@ -1,5 +1,6 @@
 /** Who is logged in, the theme and the zone of this browser. */
 
+import { hasHostLogin } from "@/api/mount";
 import { useLogout, useMe } from "@/api/queries/me";
 import { Badge } from "@/components/Badge";
 import { Button } from "@/components/Button";
@@ -32,14 +33,16 @@ export function PersonalTab() {
         <Card
           title="Logged in"
           actions={
-            <Button
-              icon="logout"
-              size="small"
-              busy={logout.isPending}
-              onClick={() => logout.mutate(undefined, { onError: problem("You could not be logged out") })}
-            >
-              Log out
-            </Button>
+            hasHostLogin() ? undefined : (
+              <Button
+                icon="logout"
+                size="small"
+                busy={logout.isPending}
+                onClick={() => logout.mutate(undefined, { onError: problem("You could not be logged out") })}
+              >
+                Log out
+              </Button>
+            )
           }
         >
           <dl className="grid grid-cols-[auto_1fr] gap-x-6 gap-y-1.5 text-sm">

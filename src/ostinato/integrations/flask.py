@@ -1,0 +1,67 @@
+"""Flask: tasks run in the app context, and the engine runs in the processes that serve.
+
+Which processes those are, only a request tells: the reloader's parent, `flask shell` and the master of `gunicorn
+--preload` import the same module and serve nothing. So the first request starts the engine, and does not wait for it.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ostinato.logs import get_logger
+
+if TYPE_CHECKING:
+    from flask import Flask
+
+__all__ = ["init_flask"]
+
+log = get_logger("ostinato")
+
+_AGAIN_SECONDS = 10.0
+"""After a start that failed: not with each request."""
+
+
+class FlaskScheduler(Protocol):
+    """An app of Ostinato."""
+
+    def start(self) -> object: ...
+
+
+def init_flask(app: FlaskScheduler, flask_app: Flask) -> None:
+    """Put the app into the Flask app."""
+    flask_app.extensions["ostinato"] = app
+    flask_app.wsgi_app = _Starting(app, flask_app)  # type: ignore[method-assign]  # as Flask says to wrap it
+
+
+class _Starting:
+    """The WSGI app, which starts the engine with its first request."""
+
+    def __init__(self, app: FlaskScheduler, flask_app: Flask) -> None:
+        self._app = app
+        self._flask_app = flask_app
+        self._wsgi_app = flask_app.wsgi_app
+        self._process: int | None = None
+        """Where it was started, or will be."""
+        self._again_at = 0.0
+
+    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Any:
+        if self._process != os.getpid() and self._is_wanted():
+            self._process = os.getpid()
+            threading.Thread(target=self._start, name="ostinato-start", daemon=True).start()
+        return self._wsgi_app(environ, start_response)
+
+    def _is_wanted(self) -> bool:
+        config = self._flask_app.config
+        return config.get("OSTINATO_ENGINE", True) and not config["TESTING"] and time.monotonic() >= self._again_at
+
+    def _start(self) -> None:
+        try:
+            self._app.start()
+        except Exception:
+            log.exception("the engine could not be started; a later request tries again")
+            self._again_at = time.monotonic() + _AGAIN_SECONDS
+            self._process = None

@@ -1,0 +1,234 @@
+"""An outbox of another database, as whoever drains or lists it reaches it: by SQLAlchemy, or as an alias of Django."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Protocol, TypeVar
+
+from ostinato.clock import Micros
+from ostinato.errors import InvalidInput, StoreError
+from ostinato.integrations.transactions import table
+from ostinato.integrations.transactions.connections import (
+    Connection,
+    DjangoConnection,
+    SqlAlchemyConnection,
+    Use,
+    driven,
+)
+from ostinato.models.outbox import OutboxRow
+
+__all__ = ["Outbox", "open_outbox"]
+
+T = TypeVar("T")
+
+_LISTED = 1_000
+
+
+class _Database(Protocol):
+    """How statements reach it: each use is one transaction."""
+
+    name: str
+
+    def dialect(self) -> str: ...
+
+    async def run(self, use: Use[T]) -> T: ...
+
+    async def close(self) -> None: ...
+
+
+class Outbox:
+    """The table of one database."""
+
+    def __init__(self, database: _Database) -> None:
+        self._database = database
+
+    @property
+    def name(self) -> str:
+        """What people call it: its URL without the password, or its alias."""
+        return self._database.name
+
+    def create(self) -> None:
+        """Make the table, if it is not there."""
+        _waited_for(self._with(lambda db: table.create(db, self._database.dialect())))
+
+    def list(self, limit: int = _LISTED) -> Sequence[OutboxRow]:
+        """What waits in it and what was refused, the oldest first."""
+        return _waited_for(self._with(lambda db: table.list_rows(db, limit)))
+
+    async def due(self, now: Micros, limit: int) -> Sequence[OutboxRow]:
+        """The rows to take next."""
+        return await self._database.run(lambda db: table.due(db, now, limit))
+
+    async def settle(self, done: Sequence[str], refused: Sequence[tuple[OutboxRow, str, Micros | None]]) -> None:
+        """Delete what is in the ledger, and note what is not and when to try it again."""
+
+        async def write(db: Connection) -> None:
+            await table.delete(db, done)
+            for row, error, try_at in refused:
+                await table.refuse(db, row, error, try_at)
+
+        await self._database.run(write)
+
+    async def close(self) -> None:
+        """Until it is used again."""
+        await self._database.close()
+
+    async def _with(self, use: Use[T]) -> T:
+        try:
+            return await self._database.run(use)
+        except (InvalidInput, StoreError):
+            raise
+        except Exception as error:  # of whatever library it is
+            raise StoreError(f"the outbox {self.name} cannot be reached: {_first_line(error)}") from error
+        finally:
+            await self._database.close()
+
+
+def open_outbox(target: object) -> Outbox:
+    """The outbox of a SQLAlchemy Engine or AsyncEngine, of a URL, or of a database alias of Django."""
+    if isinstance(target, str):
+        return Outbox(_by_url(target) if "://" in target else _DjangoDatabase(target))
+    names = {kind.__name__ for kind in type(target).__mro__ if kind.__module__.startswith("sqlalchemy.")}
+    if "AsyncEngine" in names:
+        return Outbox(_AsyncDatabase(target.url))  # type: ignore[attr-defined]
+    if "Engine" in names:
+        return Outbox(_SyncDatabase(target))
+    raise InvalidInput(
+        f"{target!r} is no database that can have an outbox",
+        field="outbox",
+        hint="give a SQLAlchemy engine, a URL such as postgresql://user@host/shop, or a database alias of Django",
+    )
+
+
+def _by_url(text: str) -> _Database:
+    try:
+        from sqlalchemy import create_engine, make_url
+        from sqlalchemy.exc import ArgumentError
+    except ModuleNotFoundError as error:
+        raise StoreError("an outbox by its URL needs SQLAlchemy: pip install sqlalchemy") from error
+    try:
+        url = make_url(text)
+        if url.drivername in ("postgres", "postgresql"):
+            url = url.set(drivername="postgresql+psycopg")
+        if url.get_dialect().is_async:
+            return _AsyncDatabase(url)
+        return _SyncDatabase(create_engine(url, pool_pre_ping=True))
+    except (ArgumentError, ModuleNotFoundError) as error:
+        raise InvalidInput(
+            f"{text!r} cannot be opened: {_first_line(error)}", field="url", hint="write sqlite:///shop.db"
+        ) from error
+
+
+class _OneThread:
+    """Where a sync library is called: always the same thread, whose connection it keeps."""
+
+    def __init__(self) -> None:
+        self._pool: ThreadPoolExecutor | None = None
+
+    async def call(self, function: Callable[[], T]) -> T:
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(1, thread_name_prefix="ostinato-outbox")
+        return await asyncio.get_running_loop().run_in_executor(self._pool, function)
+
+    def end(self) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(wait=False, cancel_futures=True)
+            self._pool = None
+
+
+class _SyncDatabase:
+    """By a sync engine of SQLAlchemy, which stays the caller's: its pool is not disposed of."""
+
+    def __init__(self, engine: Any) -> None:
+        self._engine = engine
+        self._thread = _OneThread()
+        self.name: str = engine.url.render_as_string(hide_password=True)
+
+    def dialect(self) -> str:
+        name: str = self._engine.dialect.name
+        return name
+
+    async def run(self, use: Use[T]) -> T:
+        def work() -> T:
+            with self._engine.begin() as connection:
+                return driven(use(SqlAlchemyConnection(connection)))
+
+        return await self._thread.call(work)
+
+    async def close(self) -> None:
+        self._thread.end()
+
+
+class _AsyncDatabase:
+    """By the URL of an async engine. Its own connections belong to the loop of the caller, so here are others."""
+
+    def __init__(self, url: Any) -> None:
+        self._url = url
+        self.name: str = url.render_as_string(hide_password=True)
+
+    def dialect(self) -> str:
+        name: str = self._url.get_dialect().name
+        return name
+
+    async def run(self, use: Use[T]) -> T:
+        from sqlalchemy.ext.asyncio import create_async_engine
+        from sqlalchemy.pool import NullPool
+
+        async with create_async_engine(self._url, poolclass=NullPool).begin() as connection:
+            result: T = await connection.run_sync(lambda sync: driven(use(SqlAlchemyConnection(sync))))
+            return result
+
+    async def close(self) -> None:
+        """Every use has a connection of its own."""
+
+
+class _DjangoDatabase:
+    """By an alias of Django's DATABASES."""
+
+    def __init__(self, alias: str) -> None:
+        self.name = alias
+        self._thread = _OneThread()
+
+    def dialect(self) -> str:
+        vendor: str = self._connection().vendor
+        return vendor
+
+    async def run(self, use: Use[T]) -> T:
+        def work() -> T:
+            from django.db import transaction  # type: ignore[import-untyped]
+
+            connection = self._connection()
+            connection.close_if_unusable_or_obsolete()
+            with transaction.atomic(using=self.name):
+                return driven(use(DjangoConnection(connection)))
+
+        return await self._thread.call(work)
+
+    async def close(self) -> None:
+        await self._thread.call(lambda: self._connection().close())
+        self._thread.end()
+
+    def _connection(self) -> Any:
+        try:
+            from django.db import connections
+        except ModuleNotFoundError as error:
+            raise StoreError(f"the outbox {self.name!r} is an alias of Django, which is not installed") from error
+        from django.db.utils import ConnectionDoesNotExist  # type: ignore[import-untyped]
+
+        try:
+            return connections[self.name]
+        except ConnectionDoesNotExist as error:
+            raise InvalidInput(f"Django has no database {self.name!r}", field="outbox") from error
+
+
+def _waited_for(question: Coroutine[Any, Any, T]) -> T:
+    """The answer of a coroutine, whether or not the caller is on a loop."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, question).result()
+
+
+def _first_line(error: BaseException) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__

@@ -1,0 +1,115 @@
+"""The table of an outbox, in words that SQLite, PostgreSQL and MySQL read alike, with `%s` for a value.
+
+A row waits from its commit until an engine has taken it into the ledger and deletes it. `try_at` says when to look at
+it: 0 for a new one, later after a refusal, NULL when it is not tried any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+from uuid import uuid4
+
+from ostinato.clock import Micros
+from ostinato.errors import InvalidInput, StoreError
+from ostinato.integrations.transactions.connections import Connection
+from ostinato.models.outbox import OutboxBody, OutboxRow
+from ostinato.models.run import NewRun
+
+__all__ = ["TABLE", "check_dialect", "create", "create_statements", "delete", "due", "list_rows", "put", "refuse"]
+
+TABLE = "ostinato_outbox"
+
+_COLUMNS = "id, created_at, task, body, tries, error, try_at"
+_INDEX = f"{TABLE}_due"
+_INDEXED = "(try_at, created_at, id)"
+_BODIES = {"mysql": "LONGTEXT", "mariadb": "LONGTEXT"}
+_EXISTS = {
+    "sqlite": f"SELECT count(*) FROM sqlite_master WHERE name = '{TABLE}'",
+    "postgresql": f"SELECT count(*) FROM (SELECT to_regclass('{TABLE}') AS found) t WHERE found IS NOT NULL",
+    "mysql": (
+        f"SELECT count(*) FROM information_schema.tables WHERE table_name = '{TABLE}' AND table_schema = database()"
+    ),
+}
+_EXISTS["mariadb"] = _EXISTS["mysql"]
+_DUE = f"SELECT {_COLUMNS} FROM {TABLE} WHERE try_at <= %s ORDER BY try_at, created_at, id LIMIT %s"
+_LIST = f"SELECT {_COLUMNS} FROM {TABLE} ORDER BY created_at, id LIMIT %s"
+_REFUSE = f"UPDATE {TABLE} SET tries = %s, error = %s, try_at = %s WHERE id = %s"
+_AT_ONCE = 100
+"""Rows of one statement: databases bound how many values it may have."""
+
+
+def create_statements(dialect: str) -> list[str]:
+    """What makes the table, if it is not there: for a migration of the caller's own."""
+    body = _BODIES.get(dialect, "TEXT")
+    columns = (
+        "id VARCHAR(36) NOT NULL PRIMARY KEY, created_at BIGINT NOT NULL, try_at BIGINT, "
+        f"tries INTEGER NOT NULL DEFAULT 0, task VARCHAR(255) NOT NULL, body {body} NOT NULL, error TEXT"
+    )
+    if dialect in _BODIES:  # it does not know an index that is only made if it is not there
+        return [f"CREATE TABLE IF NOT EXISTS {TABLE} ({columns}, INDEX {_INDEX} {_INDEXED})"]
+    return [
+        f"CREATE TABLE IF NOT EXISTS {TABLE} ({columns})",
+        f"CREATE INDEX IF NOT EXISTS {_INDEX} ON {TABLE} {_INDEXED}",
+    ]
+
+
+async def create(db: Connection, dialect: str) -> None:
+    """Make the table, if it is not there."""
+    for statement in create_statements(check_dialect(dialect)):
+        await db.fetch(statement)
+
+
+def check_dialect(dialect: str) -> str:
+    """The database's kind; InvalidInput if it can have no outbox."""
+    if dialect not in _EXISTS:
+        raise InvalidInput(
+            f"there is no outbox in {dialect}", field="connection", hint="it can be in SQLite, PostgreSQL or MySQL"
+        )
+    return dialect
+
+
+async def put(db: Connection, dialect: str, runs: Sequence[NewRun], first_at: Micros) -> list[str]:
+    """Write the runs into the caller's outbox, each an instant after the one before it, which is the order in which
+    they are taken; answers the ids of their rows."""
+    if not (await db.fetch(_EXISTS[check_dialect(dialect)]))[0][0]:
+        raise StoreError(
+            "this connection does not lead to the database of the ledger, and there is no outbox in its own; create "
+            "one there with 'ostinato outbox create URL', and let the app drain it with app.add_outbox(…)"
+        )
+    rows = [(str(uuid4()), first_at + place, 0, 0, run.task, _body(run)) for place, run in enumerate(runs)]
+    for some in _chunks(rows):
+        places = ", ".join(["(%s, %s, %s, %s, %s, %s)"] * len(some))
+        statement = f"INSERT INTO {TABLE} (id, created_at, try_at, tries, task, body) VALUES {places}"
+        await db.fetch(statement, [value for row in some for value in row])
+    return [row[0] for row in rows]
+
+
+async def due(db: Connection, now: Micros, limit: int) -> list[OutboxRow]:
+    """The rows to take next, in their order."""
+    return [OutboxRow(*row) for row in await db.fetch(_DUE, (now, limit))]
+
+
+async def list_rows(db: Connection, limit: int) -> list[OutboxRow]:
+    """All rows, the oldest first."""
+    return [OutboxRow(*row) for row in await db.fetch(_LIST, (limit,))]
+
+
+async def delete(db: Connection, ids: Sequence[str]) -> None:
+    """These rows are in the ledger."""
+    for some in _chunks(ids):
+        await db.fetch(f"DELETE FROM {TABLE} WHERE id IN ({', '.join(['%s'] * len(some))})", some)
+
+
+async def refuse(db: Connection, row: OutboxRow, error: str, try_at: Micros | None) -> None:
+    """The ledger does not take this row; when to try it again."""
+    await db.fetch(_REFUSE, (row.tries + 1, error, try_at, row.id))
+
+
+def _body(run: NewRun) -> str:
+    return OutboxBody(run.kind, run.work, run.policy, run.due_at, run.key).text()
+
+
+def _chunks(items: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    for first in range(0, len(items), _AT_ONCE):
+        yield items[first : first + _AT_ONCE]

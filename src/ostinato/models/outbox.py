@@ -1,0 +1,89 @@
+"""A row of an outbox: a run that waits in the database of its caller until an engine takes it into the ledger."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import msgspec
+
+from ostinato.clock import Micros
+from ostinato.errors import NotLoadable
+from ostinato.models.run import NewRun, StoredWork
+
+__all__ = ["Arrival", "OutboxBody", "OutboxRow", "Refusal", "Taken", "read_body"]
+
+_LAST_INSTANT: Micros = 253_402_300_799_000_000
+"""The last second that a datetime can tell."""
+
+
+class OutboxBody(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a row holds besides its task, as JSON: the work and the policy as the ledger keeps them."""
+
+    kind: str
+    work: str
+    policy: str
+    due_at: Annotated[Micros, msgspec.Meta(ge=0, le=_LAST_INSTANT)]
+    key: str | None = None
+
+    def stored(self, task: str) -> StoredWork:
+        """Its work, for a run of this task."""
+        return StoredWork(self.kind, task, self.work, self.policy)
+
+    def text(self) -> str:
+        """As it is stored."""
+        return msgspec.json.encode(self).decode()
+
+
+_decode = msgspec.json.Decoder(OutboxBody).decode
+
+
+def read_body(text: str) -> OutboxBody:
+    """The body of a row; NotLoadable if it is none."""
+    try:
+        return _decode(text)
+    except msgspec.DecodeError as error:
+        raise NotLoadable(f"its body is not readable: {error}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class OutboxRow:
+    """A row as the outbox has it."""
+
+    id: str
+    created_at: Micros
+    task: str
+    body: str
+    tries: int = 0
+    """How often it was refused."""
+    error: str | None = None
+    """Why, the last time."""
+    try_at: Micros | None = 0
+    """When to try it again; None if it is not tried any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A run that comes out of an outbox."""
+
+    id: str
+    """Of its row: one run for each, however often it comes."""
+    run: NewRun
+    sent_at: Micros
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A row that the ledger does not take, and why."""
+
+    row: OutboxRow
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What became of a batch of rows."""
+
+    done: tuple[str, ...] = ()
+    """The ids of what is in the ledger: they are no longer needed in the outbox."""
+    refused: tuple[Refusal, ...] = ()

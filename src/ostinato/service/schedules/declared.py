@@ -1,0 +1,70 @@
+"""What people may do with a schedule that code declares: switch it, give a field back to the code, remove it. Pure.
+
+`models/declared.py` has the rules of whose word counts, `service.py` asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from ostinato.clock import Micros
+from ostinato.errors import Conflict, InvalidInput
+from ostinato.models.declared import ENABLED, PROJECT, TIMING, WORK, Declared, Override, override, stored_text
+from ostinato.models.policy import load_policy
+from ostinato.models.project import NO_PROJECT
+from ostinato.models.schedule import Schedule
+from ostinato.models.work import load_work
+
+__all__ = ["declared_values", "still_declared", "switch_overrides"]
+
+_NO_POLICIES = {TIMING, WORK, PROJECT, ENABLED}
+
+
+def switch_overrides(schedule: Schedule, by: str, now: Micros, *, enabled: bool) -> str | None:
+    """What people have changed of it, once one of them has switched it."""
+    if schedule.declared is None:
+        return None
+    before, after = {ENABLED: schedule.enabled}, {ENABLED: enabled}
+    return stored_text(override(schedule.declared, schedule.overrides, before, after, Override(by, now)))
+
+
+def declared_values(schedule: Schedule, fields: Sequence[str] | None) -> dict[str, Any]:
+    """What the code says of these fields, or of all that people changed: as `change` takes it. Of what nobody changed
+    nothing."""
+    if schedule.declared is None or schedule.orphaned:
+        raise Conflict(f"schedule {schedule.name!r} is not declared by code: there is nothing to go back to")
+    changed = schedule.overrides.keys()
+    for field in fields or ():
+        if field not in changed and field not in schedule.declared:
+            known = ", ".join(sorted({*schedule.declared, *changed}))
+            raise InvalidInput(f"its code says nothing of {field!r}", field="fields", hint=f"the fields are {known}")
+    wanted = [field for field in sorted(changed) if fields is None or field in fields]
+    return {name: value for field in wanted for name, value in _value(schedule.declared, field).items()}
+
+
+def _value(declared: Declared, field: str) -> dict[str, Any]:
+    if field not in _NO_POLICIES:
+        given = {name: said.value for name, said in declared.items() if name not in _NO_POLICIES}
+        return {field: getattr(load_policy(msgspec.json.encode(given).decode()), field)}
+    value = declared[field].value
+    match field:
+        case "timing":
+            return {"timing": value[0], "tz": value[1]}
+        case "work":
+            return {"work": load_work(value, None)}
+        case "project":
+            return {"project": value or NO_PROJECT}
+        case _:
+            return {"enabled": value}
+
+
+def still_declared(schedule: Schedule) -> Conflict:
+    """Why it is not removed without force."""
+    return Conflict(
+        f"schedule {schedule.name!r} is declared by the code of app {schedule.origin!r}: removed, it would come back "
+        "without its runs when that app starts the next time. Disable it instead, or remove it from the code; force "
+        "removes it until then"
+    )
