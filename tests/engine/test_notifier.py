@@ -190,12 +190,16 @@ def test_the_pauses_grow_and_have_a_bound() -> None:
     assert (backoff(0, 0).total_seconds(), backoff(0, 1).total_seconds()) == (3.75, 6.25)
 
 
-def test_what_nobody_takes_is_tried_for_a_day(memory_app: Ostinato, server: Server) -> None:
+def test_what_nobody_takes_is_tried_for_a_day(memory_app: Ostinato, server: Server, fake_clock: FakeClock) -> None:
     hook(memory_app, server, answer("500 Internal Server Error"))
     owe(memory_app)
-    simulate(memory_app, lasting="23h")
+    simulate(memory_app, lasting="2h")
+    assert len(server.received) > 20
+    fake_clock.advance("21h50m")
+    drain(memory_app)
     assert states(memory_app) == ["pending"]
-    simulate(memory_app, lasting="90m")
+    fake_clock.advance("10m")
+    drain(memory_app)
     (failed,) = deliveries(memory_app)
     assert (failed.state, failed.attempts) == (DeliveryState.FAILED, len(server.received))
 
