@@ -302,7 +302,8 @@ class _Telling:
 
 
 def _joined(before: Notice, notice: Notice) -> Notice:
-    return replace(notice, count=before.count + notice.count)
+    due_at = notice.due_at if before.due_at is None else before.due_at
+    return replace(notice, count=before.count + notice.count, due_at=due_at)
 
 
 def _rank(owed: _Owed) -> tuple[bool, int, bool]:

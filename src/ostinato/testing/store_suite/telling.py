@@ -360,6 +360,18 @@ async def test_what_is_late_and_was_missed_is_told_as_both(store: Store) -> None
     assert sorted(one.kind for one in await owed(store)) == ["late", "missed"]
 
 
+async def test_what_was_missed_in_two_rows_is_told_since_the_first(store: Store) -> None:
+    await add_channels(store, rule=RULE_KINDS)
+    id = await put(store, "report")
+    due_at = NOW - 9 * SECOND
+    first = Notice(NoticeKind.MISSED, "report", NOW, cause="downtime", schedule="report", count=3, due_at=due_at)
+        NoticeKind.MISSED, "report", NOW, cause="downtime", schedule="report", count=3, due_at=NOW - 9 * SECOND
+    )
+    second = replace(first, count=2, due_at=NOW - 2 * SECOND)
+    await store.schedules.record_fires([plan(id, notices=(first, second))], NOW)
+    assert [(one.data["count"], one.data["due_at"]) for one in await owed(store)] == [(5, due_at)]
+
+
 async def test_an_engine_knows_of_which_projects_every_run_is_told(store: Store) -> None:
     await add_channels(store, rule=RULE_KINDS)
     assert (await store.notifications.interests()).each_run_of == frozenset()
