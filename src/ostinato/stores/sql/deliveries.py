@@ -81,7 +81,7 @@ RETURNING message
 """
 # One step for each channel, however much is pending for it.
 PENDING_CHANNELS = """
-WITH RECURSIVE owed (channel) AS (
+owed (channel) AS (
     SELECT min(channel) FROM deliveries WHERE state = 'pending'
     UNION ALL
     SELECT (SELECT min(channel) FROM deliveries WHERE state = 'pending' AND channel > owed.channel)
@@ -90,7 +90,7 @@ WITH RECURSIVE owed (channel) AS (
 # As an index has it, word for word.
 ALONE = "kind IN ({})".format(", ".join(f"'{kind}'" for kind in sorted(UNJOINED)))
 _READY = f"""
-{PENDING_CHANNELS}
+WITH RECURSIVE {PENDING_CHANNELS}
 SELECT o.channel FROM owed o LEFT JOIN channels c ON c.name = o.channel
 WHERE o.channel IS NOT NULL AND o.channel <> ALL (:busy::text[])
   AND (coalesce(c.retry_at, 0) <= :now AND EXISTS (

@@ -97,7 +97,7 @@ _REPEATED = "SELECT retry_of, id, state, reason FROM runs WHERE retry_of = ANY (
 # Behind what is being sent just now, the rest of a channel waits; what a node that is gone was sending does not. How
 # often a message was tried is asked for its index alone.
 _INTERESTS = f"""
-{PENDING_CHANNELS}
+WITH RECURSIVE {PENDING_CHANNELS}
 SELECT min(at) FROM (
     SELECT CASE WHEN ready_at < retry_at THEN retry_at ELSE ready_at END AS at FROM (
         SELECT coalesce(c.retry_at, 0) AS retry_at,

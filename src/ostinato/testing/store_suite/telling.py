@@ -365,8 +365,6 @@ async def test_what_was_missed_in_two_rows_is_told_since_the_first(store: Store)
     id = await put(store, "report")
     due_at = NOW - 9 * SECOND
     first = Notice(NoticeKind.MISSED, "report", NOW, cause="downtime", schedule="report", count=3, due_at=due_at)
-        NoticeKind.MISSED, "report", NOW, cause="downtime", schedule="report", count=3, due_at=NOW - 9 * SECOND
-    )
     second = replace(first, count=2, due_at=NOW - 2 * SECOND)
     await store.schedules.record_fires([plan(id, notices=(first, second))], NOW)
     assert [(one.data["count"], one.data["due_at"]) for one in await owed(store)] == [(5, due_at)]
