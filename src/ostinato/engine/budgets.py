@@ -6,6 +6,7 @@ and its end asks again.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 
 from ostinato.clock import Clock, Micros, Signal, to_micros
@@ -48,6 +49,9 @@ class BudgetKeeper:
             name = self._settled.pop()
             try:
                 await self._look(name)
+            except asyncio.CancelledError:
+                self._settled.add(name)  # a node that stops looks once more
+                raise
             except Exception:  # whatever is wrong with this schedule, the others are looked at
                 log.exception("the budget of schedule %r could not be checked", name)
 

@@ -118,6 +118,7 @@ class Stopping:
     async def _leave(self) -> None:
         """All is written: tell the others that this node is gone."""
         engine = self._engine
+        await engine.watchdog.stop("budgets")
         await engine.budgets.look()
         await engine.watchdog.stop()
         await self._put_back_unknown()
