@@ -416,7 +416,7 @@ def test_work_that_is_executed_here_is_told_before_it_is_answered(app: Ostinato,
     hook(app, server, name="mail")
     owe(app, "mail")
     assert app.execute(Shell("exit 3"), notify=["phone"]).state == "failed"
-    assert [said(one)["title"] for one in server.received if one.path == "/phone"] == ["✗ shell failed"]
+    assert [said(one)["title"] for one in server.received if one.path == "/phone"] == ["✗ exit 3 failed"]
 
 
 def test_beside_a_node_that_sends_it_is_left_to_that(make_app: MakeApp, server: Server, tmp_path: Path) -> None:
