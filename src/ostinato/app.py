@@ -22,9 +22,9 @@ from ostinato.errors import InvalidInput
 from ostinato.event_loop_host import EventLoopHost
 from ostinato.execution.context import RunContext
 from ostinato.execution.registry import Check, Isolation, Registry, TaskDefinition
-from ostinato.integrations.transactions.drainer import Drainer
 from ostinato.integrations.transactions.enqueueing import TransactionEnqueuer
 from ostinato.integrations.transactions.outbox import Outbox, open_outbox
+from ostinato.integrations.transactions.outboxes import Outboxes
 from ostinato.listeners import Callback, Listeners, check_event_kind
 from ostinato.logs import get_logger
 from ostinato.models.app_event import AppEventKind, AppEventName
@@ -57,8 +57,6 @@ C = TypeVar("C", bound=Callback)
 
 _BOT = "telegram"
 """The name of the bot among the services of a node."""
-_OUTBOX = "outbox "
-"""How the names of the services begin that drain outboxes."""
 
 
 class TaskDecorator(Protocol):
@@ -99,9 +97,7 @@ class Ostinato(Resources[Sync]):
         self._declarations = Declarations(self.name, self.settings.tz, self.clock)
         self._declaring: asyncio.Task[None] | None = None
         """What was declared after the start is on its way into the database."""
-        self._outboxes: dict[str, Outbox] = {}
-        self._drainers: dict[str, Drainer] = {}
-        """Of the engine that is started, by the names of their services."""
+        self._outboxes = Outboxes()
         host = EventLoopHost(self._open)
         host.before_fork = self._close_before_fork
         super().__init__(Sync, host, self.registry.throttle)
@@ -241,37 +237,22 @@ class Ostinato(Resources[Sync]):
 
     def add_outbox(self, database: object) -> Outbox:
         """Let the engines of this app take what is in this outbox into the ledger; twice is as once."""
-        outbox = open_outbox(database)
-        outbox = self._outboxes.setdefault(outbox.name, outbox)
+        outbox = self._outboxes.add(database)
         self._host.call_soon(self._drain_outboxes)
         return outbox
 
     @property
     def outboxes(self) -> Sequence[Outbox]:
         """Those that the engines of this app drain."""
-        return list(self._outboxes.values())
+        return list(self._outboxes)
 
     def _drain_outboxes(self, container: Container) -> None:
-        """Start a service for each that has none yet, beside the engine."""
-        engine = container.engine
-        if engine is None:
-            return
-        for outbox in self._outboxes.values():
-            name = f"{_OUTBOX}{outbox.name}"
-            if name not in self._drainers:
-                tell = partial(engine.watchdog.tell, name)
-                drainer = Drainer(outbox, container.services.transactions.take, container.clock, tell)
-                self._drainers[name] = drainer
-                engine.watchdog.start(name, drainer.run)
+        if container.engine is not None:
+            self._outboxes.drain(container.engine.watchdog, container.services.transactions.take, container.clock)
 
     def _poke_outboxes(self, *_: object) -> None:
-        """Something was committed in this process that may be in one of them."""
-        if self._drainers:
-            self._host.call_soon(self._look_into_outboxes)
-
-    def _look_into_outboxes(self, _: Container) -> None:
-        for drainer in self._drainers.values():
-            drainer.signal.set()
+        if self._outboxes.are_drained:
+            self._host.call_soon(lambda _: self._outboxes.poke())
 
     # Starting and stopping
 
@@ -388,7 +369,7 @@ class Ostinato(Resources[Sync]):
             raise
         container.engine = engine
         _start_bot(container, engine)
-        self._drainers.clear()
+        self._outboxes.begin()
         self._drain_outboxes(container)
 
     def with_engine(self, use: Callable[[Engine], Awaitable[T]]) -> T:
@@ -488,8 +469,8 @@ async def _stop_engine(container: Container, grace: float | None = None) -> None
     if container.engine is not None:
         try:
             # First: what people ask for now, and what comes out of an outbox, is for a node that stays.
-            services = container.engine.watchdog.services
-            await container.engine.watchdog.stop(_BOT, *(name for name in services if name.startswith(_OUTBOX)))
+            watchdog = container.engine.watchdog
+            await watchdog.stop(_BOT, *Outboxes.services(watchdog))
             await container.engine.stop(grace)
         finally:
             container.engine = None
