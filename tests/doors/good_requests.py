@@ -53,7 +53,6 @@ def furnish(web: Web, folder: Path) -> str:
         ("/api/channels", {"name": "spare", "url": "env:NOWHERE"}),
         ("/api/rules", {"channel": "ops", "on": ["failed"]}),
     ]
-    web.run(web.container.services.schedules.add_many([DECLARED]))
     assert web.run(_printed(web.container)).id == ENDED
     made += [
         ("/api/runs", {"work": TASK}),
@@ -62,6 +61,7 @@ def furnish(web: Web, folder: Path) -> str:
     for path, body in made:
         response = admin.post(path, body)
         assert response.status_code == 201, response.text
+    web.run(web.container.services.schedules.add_many([DECLARED]))
     assert admin.send("PATCH", "/api/schedules/coded", json={"timing": "every 2h"}).status_code == 200
     assert admin.post("/api/login", {"token": token}).status_code == 200
     assert web.run(_failed(web.container)).state == "failed"
@@ -101,7 +101,7 @@ GOOD = {
             "name": "new",
             "timing": "every 5m",
             "zone": "UTC",
-            "work": {**TASK, "args": ["x"], "kwargs": {"a": "b"}},
+            "work": {**TASK, "args": [], "kwargs": {"name": "b"}},
             "policy": {"retry": {"max": 1}, "lane": "cron", "session": "chat", "checks": ["disk"]},
             "project": "blog",
             "note": "a new one",

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from ostinato import Ostinato, Run, RunContext, RunState
+from ostinato.clock import Micros
 from ostinato.engine.recorder import _joined
 from ostinato.errors import StoreUnavailable
 from ostinato.models.ids import RunId
@@ -44,10 +45,10 @@ def test_an_outcome_that_cannot_be_stored_is_told_and_holds_up_nobody(
     runs = engine_of(app).store.runs
     write = runs.finish_runs
 
-    async def picky(finishes: Sequence[Finish], claim: Claim | None = None) -> Finished:
+    async def picky(finishes: Sequence[Finish], claim: Claim | None = None, now: Micros | None = None) -> Finished:
         if any(finish.result == '"bad"' for finish in finishes):
             raise ValueError("no such thing is ever stored")
-        return await write(finishes, claim)
+        return await write(finishes, claim, now)
 
     monkeypatch.setattr(runs, "finish_runs", picky)
     bad, *good = job.enqueue_many([("bad",), *[("good",)] * 20])

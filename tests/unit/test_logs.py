@@ -124,5 +124,6 @@ def test_what_people_write_stays_as_it_is(text: str) -> None:
 def test_every_logger_of_ours_is_one_that_cleans() -> None:
     source = Path(ostinato.__file__).parent
     raw = re.compile(r"logging\.getLogger\((?!\"uvicorn)|logging\.basicConfig\(")
-    found = [path.name for path in source.rglob("*.py") if path.name != "logs.py" and raw.search(path.read_text())]
+    others = {"logs.py", "apprise_channel.py"}  # the second overhears what apprise and urllib3 log
+    found = [path.name for path in source.rglob("*.py") if path.name not in others and raw.search(path.read_text())]
     assert found == []

@@ -30,7 +30,6 @@ from ostinato.cli.policy import lane_limits, lane_rates
 from ostinato.cli.run_view import state_style
 from ostinato.cli.times import brief, took
 from ostinato.cli.work_view import name_of
-from ostinato.config import switched_off
 from ostinato.errors import Conflict
 from ostinato.logs import RUN_LOGGER, get_logger
 from ostinato.models.incident import LATE
@@ -69,9 +68,15 @@ def up(
         runs.setLevel(logging.WARNING)
         runs.addFilter(_is_not_in_the_list)
     app = _load(engine, common, log, host=host, port=port, tls=tls)
-    if (why := switched_off(app.settings)) is not None:
+    if (why := _switched_off(app)) is not None:
         return _serve_page(app, common, talk, why)
     return _serve(app, common, _tell_line if shows_runs else None, talk, page=True)
+
+
+def _switched_off(app: Ostinato) -> str | None:
+    from ostinato.config import switched_off  # here: a help needs no settings
+
+    return switched_off(app.settings)
 
 
 def _is_not_in_the_list(record: logging.LogRecord) -> bool:
@@ -86,7 +91,7 @@ def worker(*, engine: EngineFlags = NO_ENGINE, log: LogFlags = NO_LOG, common: C
     log = chosen_log(log)
     talk = start_log(log, brief=False)
     app = _load(engine, common, log)
-    if (why := switched_off(app.settings)) is not None:
+    if (why := _switched_off(app)) is not None:
         raise Conflict(f"{why}; a worker without an engine has nothing to do")
     return _serve(app, common, None, talk, page=False)
 

@@ -86,7 +86,7 @@ async def remove_rule(id: Number, services: Served, _: Admin) -> None:
     await services.notifications.remove_rule(id)
 
 
-@router.get("/api/deliveries")
+@router.get("/api/deliveries", responses=problems(404))
 async def list_deliveries(
     query: Annotated[DeliveryQuery, Query()], services: Served, container: Container, _: Viewer
 ) -> DeliveryPage:

@@ -22,7 +22,6 @@ from ostinato.cli.schedule.view import (
     warn_of_unknown_task,
 )
 from ostinato.cli.work import NOTHING
-from ostinato.service.schedules.declared import still_declared
 
 __all__ = ["app"]
 
@@ -164,6 +163,8 @@ def rm(name: ScheduleName, /, *, yes: Yes = False, force: bool = False, common: 
     with opened(common) as database:
         schedule = database.ask(database.services.schedules.get(name))
         if schedule.is_declared and not force:
+            from ostinato.service.schedules.declared import still_declared
+
             raise still_declared(schedule)
         question = f"Remove schedule {name!r} with its runs and their output?"
         if not yes and not confirmed(question, f"removing {name!r} removes its runs too"):
