@@ -101,7 +101,7 @@ GOOD = {
             "name": "new",
             "timing": "every 5m",
             "zone": "UTC",
-            "work": {**TASK, "args": [], "kwargs": {"name": "b"}},
+            "work": {**TASK, "args": ["x"], "kwargs": {"a": "b"}},
             "policy": {"retry": {"max": 1}, "lane": "cron", "session": "chat", "checks": ["disk"]},
             "project": "blog",
             "note": "a new one",

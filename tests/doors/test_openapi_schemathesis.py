@@ -49,7 +49,7 @@ schema.config.generation.update(max_examples=EXAMPLES, deterministic=True, with_
 operations = [found.ok() for found in schema.get_all_operations() if isinstance(found, Ok)]
 
 
-def hello(*_: Any) -> None:
+def hello(*_: Any, **__: Any) -> None:
     return None
 
 

@@ -32,7 +32,6 @@ from ostinato.cli.times import brief, took
 from ostinato.cli.work_view import name_of
 from ostinato.errors import Conflict
 from ostinato.logs import RUN_LOGGER, get_logger
-from ostinato.models.incident import LATE
 from ostinato.plurals import errors_text
 
 if TYPE_CHECKING:
@@ -81,6 +80,8 @@ def _switched_off(app: Ostinato) -> str | None:
 
 def _is_not_in_the_list(record: logging.LogRecord) -> bool:
     """Whether the list of runs leaves it out: a traceback, or a schedule that is late without any run."""
+    from ostinato.models.incident import LATE  # here: a help needs no models
+
     is_late = getattr(record, "cause", None) == LATE and getattr(record, "run", None) is None
     return is_late or (record.levelno >= logging.ERROR and bool(record.exc_text))
 
