@@ -1,7 +1,11 @@
-"""No-op runs through Ostinato, by its public interface only. Roles: worker, producer, and both in one process."""
+"""No-op runs through Ostinato, by its public interface only.
+
+Roles: worker, producer, both in one process, and rules: who adds a channel with a rule before the worker starts.
+"""
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 from typing import Any
 
@@ -39,17 +43,25 @@ def worker(asked: dict[str, Any]) -> None:
     """A node, and nothing else."""
     app = make_app(asked["db"], asked["lane"])
     make_task(app, asked["kind"])
-    if rules := asked.get("rules"):
-        app.notifications.add("hook", "json://hooks.example")
-        if rules == "elsewhere":
-            app.projects.add("other", Path.cwd())
-            app.notifications.add_rule("hook", "succeeded", project="other")
-        else:
-            app.notifications.add_rule("hook")
     app.start()
+    if asked.get("settled"):  # as `ostinato worker` does
+        gc.collect()
+        gc.freeze()
+    if asked.get("rules") == "here":
+        add_rules(app, "here")
     tell(ready=True)
     wait_for_end()
     app.stop()
+
+
+def add_rules(app: Ostinato, rules: str) -> None:
+    """A channel, and a rule for whatever goes wrong, or for the successes of a project that has none."""
+    app.notifications.add("hook", "json://hooks.example")
+    if rules == "elsewhere":
+        app.projects.add("other", Path.cwd())
+        app.notifications.add_rule("hook", "succeeded", project="other")
+    else:
+        app.notifications.add_rule("hook")
 
 
 def producer(asked: dict[str, Any]) -> None:
@@ -83,6 +95,16 @@ def producer(asked: dict[str, Any]) -> None:
     app.stop()
 
 
+def main(asked: dict[str, Any]) -> None:
+    """Play the role that is asked for."""
+    if asked["role"] == "worker":
+        worker(asked)
+    elif asked["role"] == "rules":
+        add_rules(make_app(asked["db"], asked["lane"]), asked["rules"])
+        tell(added=True)
+    else:
+        producer(asked)
+
+
 if __name__ == "__main__":
-    given = arguments()
-    worker(given) if given["role"] == "worker" else producer(given)
+    main(arguments())

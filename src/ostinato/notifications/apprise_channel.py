@@ -7,6 +7,7 @@ thread nothing is logged besides: apprise, and what sends for it, log URLs, and 
 
 from __future__ import annotations
 
+import gc
 import logging
 import socket
 from collections.abc import Iterator
@@ -122,8 +123,17 @@ def _apprise() -> Any:
     """Imported when it is needed: it is an extra, and takes its time."""
     try:
         import apprise
+        from apprise.manager_plugins import NotificationManager
     except ModuleNotFoundError as error:
         raise SendError(f"channels need {error.name}: pip install 'ostinato[notify]'") from None
+    plugins: Any = NotificationManager()  # type: ignore[no-untyped-call]
+    if not plugins:
+        plugins.load_modules()
+        if gc.get_freeze_count():
+            # This process has frozen what it had at its start (`up` and `worker` do): 25,000 objects that stay belong
+            # to that, or each full collection looks at them again and makes runs late.
+            gc.collect()
+            gc.freeze()
     return apprise
 
 
