@@ -74,7 +74,8 @@ def on_starlette(mounted: MountedApp) -> Any:
 
 
 def on_litestar(mounted: MountedApp) -> Any:
-    return Litestar([asgi("/jobs", is_mount=True, copy_scope=True)(mounted)])
+    # Litestar would set up the root logger of the process, for every test that comes after.
+    return Litestar([asgi("/jobs", is_mount=True, copy_scope=True)(mounted)], logging_config=None)
 
 
 def on_a_plain_router(mounted: MountedApp) -> Any:
