@@ -59,8 +59,15 @@ def test_a_change_of_anything_but_the_timing_leaves_when_it_is_due(change: dict[
     assert merged(KNOWN, replace(SAME, **change)) == replace(KNOWN, **change)  # type: ignore[arg-type]
 
 
-def test_another_policy_takes_the_drafts_number_of_runs() -> None:
-    assert merged(KNOWN, replace(SAME, policy="{1}")) == replace(KNOWN, policy="{1}", remaining=9)
+def test_another_number_of_runs_begins_its_count_anew() -> None:
+    nine = '{"remaining":9}'
+    assert merged(KNOWN, replace(SAME, policy=nine)) == replace(KNOWN, policy=nine, remaining=9)
+
+
+def test_another_policy_leaves_how_many_runs_remain() -> None:
+    known = replace(KNOWN, policy='{"remaining":9}')
+    slower = '{"remaining":9,"timeout":"5m"}'
+    assert merged(known, replace(SAME, policy=slower)) == replace(known, policy=slower)
 
 
 @pytest.mark.parametrize("change", [{"timing": "every 2h"}, {"zone": "Asia/Tokyo"}], ids=["timing", "zone"])

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields, replace
-from datetime import timedelta
 from typing import Any
 
 import msgspec
@@ -28,7 +27,7 @@ from ostinato.models.declared import (
     override,
     stored_text,
 )
-from ostinato.models.policy import load_policy, policy_text
+from ostinato.models.policy import Policy, load_policy, policy_text
 from ostinato.models.schedule import ScheduleDraft
 from ostinato.timing import parse_timing
 
@@ -184,9 +183,11 @@ def merged(known: StoredSchedule, draft: ScheduleDraft) -> StoredSchedule | None
     if is_retimed or is_back:
         is_due = (known.enabled or known.broken is not None) and not now_known.orphaned
         now_known = replace(now_known, next_at=draft.next_at if is_due else None)
-    if is_retimed or draft.policy != known.policy:
+    policy, policy_before = _readable(draft.policy), _readable(known.policy)
+    # The count begins anew with another number, not with another timeout: it would run more often than was asked.
+    if is_retimed or policy.remaining != policy_before.remaining:
         now_known = replace(now_known, remaining=draft.remaining)
-    if _fresh(draft.policy) != _fresh(known.policy):
+    if policy.fresh != policy_before.fresh:
         now_known = replace(now_known, fresh_at=draft.fresh_at)
     if is_retimed:
         now_known = replace(now_known, anchor_at=draft.anchor_at, broken=None, failures=0)
@@ -216,9 +217,9 @@ def _work_of(one: ScheduleDraft) -> tuple[str | None, ...]:
     return (one.work, one.policy, one.project, one.owner)
 
 
-def _fresh(policy: str) -> timedelta | None:
-    """For how long a success counts; of a policy that cannot be read nobody knows."""
+def _readable(policy: str) -> Policy:
+    """A stored policy; the defaults if it cannot be read."""
     try:
-        return load_policy(policy).fresh
+        return load_policy(policy)
     except NotLoadable:
-        return None
+        return Policy()
