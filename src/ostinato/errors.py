@@ -9,6 +9,7 @@ OstinatoError
 │   ├── ChecksFailed     a schedule cannot be enabled: carries each failed check
 │   ├── VersionConflict  somebody else changed the row since it was read
 │   ├── QueueFull        a session's queue is full, and the new message is refused
+│   ├── KeyBusy          a transaction that is still open has enqueued with this key
 │   └── Draining         this node is shutting down and takes no more work
 ├── NotLoggedIn          the token, login or code is not valid
 ├── NotAllowed           logged in, but not allowed to do this
@@ -44,6 +45,7 @@ __all__ = [
     "Draining",
     "IllegalTransition",
     "InvalidInput",
+    "KeyBusy",
     "LaneCleared",
     "MessageStale",
     "NoResult",
@@ -114,6 +116,10 @@ class Conflict(OstinatoError):
 
 class AlreadyActive(Conflict):
     """A trigger was refused: a run of the schedule is queued or running. Force it, or change the overlap policy."""
+
+
+class KeyBusy(Conflict):
+    """Somebody's transaction that is still open has enqueued with this key. Commit it, or try later."""
 
 
 class ChecksFailed(Conflict):

@@ -54,6 +54,8 @@ class Tuning:
     write_again_seconds: float = 0.5
     """Before a stopping node tries again to write what the database did not take."""
 
+    key_free_seconds: float = 10.0
+    """How long an enqueue waits for somebody's transaction that has its key. In real time."""
     send_late_seconds: float = 30.0
     """How long a message may take before it is said that its channel does not answer. In real time."""
     send_hangs_seconds: float = 600.0

@@ -41,6 +41,7 @@ from ostinato.models.work_values import GivenCall
 from ostinato.plurals import counted
 from ostinato.run_log import log_cancelled
 from ostinato.service.audit import audited
+from ostinato.service.busy_keys import when_key_is_free
 from ostinato.service.lanes import LaneService
 from ostinato.service.live.lines import Output
 from ostinato.service.notifications import NotificationService
@@ -118,8 +119,10 @@ class RunService:
         code: Code,
         draining: Callable[[], bool],
         listeners: Listeners,
+        key_free_seconds: float,
     ) -> None:
         self._listeners = listeners
+        self._key_free_seconds = key_free_seconds
         self._store = store
         self._clock = clock
         self._lanes = lanes
@@ -199,9 +202,10 @@ class RunService:
     ) -> Sequence[RunId]:
         runs = self._new_runs(spec, works, policy, project)
         if policy.session is None:
-            return await self._store.runs.insert_runs(runs)
+            return await when_key_is_free(lambda: self._store.runs.insert_runs(runs), self._key_free_seconds)
         now = self._clock.now()
-        sent = await self._store.sessions.send([Message(run, sent_at=now) for run in runs], now)
+        messages = [Message(run, sent_at=now) for run in runs]
+        sent = await when_key_is_free(lambda: self._store.sessions.send(messages, now), self._key_free_seconds)
         return [_queued(one, policy.session) for one in sent]
 
     def _new_runs(

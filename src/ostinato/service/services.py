@@ -59,10 +59,11 @@ class Services:
         places = (self.lanes, self.projects, self.notifications)
         removal_seconds = tuning.removal_stop_seconds
         self.schedules = ScheduleService(store, clock, zone, *places, code, removal_seconds, listeners)
-        self.runs = RunService(store, clock, *places, code, draining, listeners)
+        key_seconds = tuning.key_free_seconds
+        self.runs = RunService(store, clock, *places, code, draining, listeners, key_seconds)
         self.transactions = TransactionService(store, clock, self.lanes, self.notifications, self.runs)
         self.incidents = IncidentService(store, clock, self.projects, self.runs)
-        self.sessions = SessionService(store, clock, *places, self.runs, code, draining, sessions)
+        self.sessions = SessionService(store, clock, *places, self.runs, code, draining, sessions, key_seconds)
         self.nodes = NodeService(store, clock)
         self.live = LiveHub(store, clock, self.runs, zone, tuning)
         self.check_ins = CheckInService(store, clock, Announcer(listeners))

@@ -29,6 +29,7 @@ from ostinato.models.session_options import NO_OPTIONS, SessionDefaults, Session
 from ostinato.models.states import Cause, Trigger
 from ostinato.models.work import Agent, Function, JoinableWork, Work, payloads_work, prompt_work
 from ostinato.service.audit import audited
+from ostinato.service.busy_keys import when_key_is_free
 from ostinato.service.lanes import LaneService
 from ostinato.service.notifications import NotificationService
 from ostinato.service.pages import check_limit
@@ -64,6 +65,7 @@ class SessionService:
         code: Code,
         draining: Callable[[], bool],
         defaults: SessionDefaults,
+        key_free_seconds: float,
     ) -> None:
         self._store = store
         self._clock = clock
@@ -74,6 +76,7 @@ class SessionService:
         self._code = code
         self._draining = draining
         self._defaults = defaults
+        self._key_free_seconds = key_free_seconds
 
     @audited("session.send", answers="run")
     async def send(
@@ -122,7 +125,7 @@ class SessionService:
             await self._notifications.check(settled.notify)
         run = _run(session, to, settled, now, message_id, project)
         message = Message(run, sent_at=now, joinable=to.joinable, **options)
-        (sent,) = await self._store.sessions.send([message], now)
+        (sent,) = await when_key_is_free(lambda: self._store.sessions.send([message], now), self._key_free_seconds)
         return _accepted(sent, message)
 
     async def _recipient(self, session: str, payload: Any, task: TaskLike | str | None, agent: Any) -> _Recipient:

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from ostinato.clock import Micros
-from ostinato.errors import StoreUnavailable
+from ostinato.errors import KeyBusy, StoreUnavailable
 from ostinato.models.event import EventKind
 from ostinato.models.ids import RunId
 from ostinato.models.run import NewRun
@@ -27,6 +27,7 @@ __all__ = [
     "send_arrivals",
     "send_insert",
     "send_skipped",
+    "take_keys",
 ]
 
 
@@ -108,6 +109,17 @@ WITH fired AS ({_FIRE} RETURNING {TOLD_BY})
 """
 _ONE_FOR_EACH_KEY = """
 ON CONFLICT (key) WHERE key IS NOT NULL AND state IN ('queued', 'running') DO NOTHING RETURNING id, key
+"""
+# A key that the open transaction of a caller has inserted could only be waited for, and the writer waits for nobody.
+# So both take a lock of the key first; the caller, who may wait, has it until his transaction ends.
+_KEY_LOCKS = int.from_bytes(b"okey")
+_TRY_KEYS = f"""
+SELECT key FROM unnest(%s::text[]) key
+WHERE NOT pg_try_advisory_xact_lock({_KEY_LOCKS}, hashtext(current_schema() || '.' || key))
+"""
+_TAKE_KEYS = f"""
+SELECT pg_advisory_xact_lock({_KEY_LOCKS}, hashtext(%s || '.' || key))::text
+FROM (SELECT key FROM unnest(%s::text[]) key ORDER BY key) keys
 """
 _TRIES = 20
 _Fetch = Callable[[str, Sequence[Any]], Awaitable[Sequence[Row]]]
@@ -201,7 +213,21 @@ async def insert_all(connection: Connection, runs: Sequence[NewRun]) -> list[Run
     """Insert rows. Where a key is active already, the answer is that run's id."""
     if not any(run.key is not None for run in runs):
         return await (await send_insert(connection, runs)).ids()
+    if busy := await fetch(connection, _TRY_KEYS, (_keys(runs),)):
+        raise KeyBusy(
+            f"a transaction that is still open has enqueued with the key {busy[0][0]!r}; commit it, or try later"
+        )
     return await _KEYED.insert_all(lambda query, values: fetch(connection, query, values), runs)
+
+
+async def take_keys(fetch: _Fetch, schema: str, runs: Sequence[NewRun]) -> None:
+    """For a caller's transaction: from here to its end, nobody else inserts these keys."""
+    if any(run.key is not None for run in runs):
+        await fetch(_TAKE_KEYS, (schema, _keys(runs)))
+
+
+def _keys(runs: Sequence[NewRun]) -> str | None:
+    return texts(sorted({run.key for run in runs if run.key is not None}))
 
 
 def _is_plain(run: NewRun) -> bool:

@@ -2,8 +2,8 @@
 
 Nothing of their session is changed: the statements name the schema, and each of them is whole in itself, so that they
 need no savepoint and no transaction of ours. Their transaction may stay open for long, so it only inserts rows, and
-holds no lock that an engine waits for (but a key, which is taken until it ends): a run of a session gets its turn from
-the engines, after the commit.
+holds no lock that an engine waits for. A key is taken until it ends: an engine tries, and does not wait. A run of a
+session gets its turn from the engines, after the commit.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ostinato.errors import StoreError
 from ostinato.models.ids import RunId
 from ostinato.models.run import NewRun
 from ostinato.models.session import Mode
-from ostinato.stores.postgres.inserts import KeyedInsert
+from ostinato.stores.postgres.inserts import KeyedInsert, take_keys
 from ostinato.stores.postgres.query import Connection, fetch
 from ostinato.stores.transactions import CallerConnection
 
@@ -63,6 +63,7 @@ class PostgresSharedLedger:
         return True
 
     async def insert_runs(self, caller: CallerConnection, runs: Sequence[NewRun]) -> list[RunId]:
+        await take_keys(caller.fetch, self.schema, runs)
         insert = KeyedInsert(f'"{self.schema}".runs', self.channel)
         return await insert.insert_all(caller.fetch, list(map(_after_commit, runs)))
 
