@@ -59,6 +59,26 @@ async def test_a_service_that_dies_is_restarted_and_reported() -> None:
     assert not dog.services["ticker"].up
 
 
+async def test_a_service_that_waited_for_what_others_cancelled_is_restarted_too() -> None:
+    dog = Watchdog(QUICK.service_restart_seconds)
+    given_up: list[asyncio.Future[None]] = [asyncio.get_running_loop().create_future()]
+    given_up[0].cancel()
+    alive = asyncio.Event()
+
+    async def service() -> None:
+        if given_up:
+            await given_up.pop()
+        alive.set()
+        await asyncio.Event().wait()
+
+    dog.start("outbox", service)
+    await asyncio.wait_for(alive.wait(), 10)
+    health = dog.services["outbox"]
+    assert (health.up, health.restarts, health.error) == (True, 1, "CancelledError: ")
+    await dog.stop()
+    assert not dog.services["outbox"].up
+
+
 async def test_a_service_that_ends_without_being_told_is_restarted_too() -> None:
     dog = Watchdog(QUICK.service_restart_seconds)
     rounds = []

@@ -76,13 +76,25 @@ class Watchdog:
                 try:
                     await service()
                     health.error = "it ended without being told to"
-                except Exception as error:  # the whole point: no error ends a service for good
+                except (
+                    Exception,
+                    asyncio.CancelledError,
+                ) as error:
+                    # The whole point: no error ends a service for good.
+                    if _is_cancelled(error):
+                        raise
                     health.error = f"{type(error).__name__}: {error}"
                     if self._is_lost():
                         return
                     # One of our own errors (the database is away) says all there is to say in a line.
                     trace = not isinstance(error, OstinatoError)
-                    log.error("engine service %s: %s; it starts again in %.1f s", name, error, pause, exc_info=trace)
+                    log.error(
+                        "engine service %s: %s; it starts again in %.1f s",
+                        name,
+                        str(error) or type(error).__name__,
+                        pause,
+                        exc_info=trace,
+                    )
                 health.up = False
                 health.restarts += 1
                 if time.monotonic() - started > CALM:
@@ -91,6 +103,12 @@ class Watchdog:
                 pause = min(pause * 2, LONGEST_PAUSE)
         finally:
             health.up = False
+
+
+def _is_cancelled(error: BaseException) -> bool:
+    """Whether the task itself is to end, and not only something that it waited for was given up by others."""
+    task = asyncio.current_task()
+    return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
 
 
 class LoopMonitor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol, TypeVar
@@ -37,6 +38,9 @@ class _Database(Protocol):
 
     async def close(self) -> None: ...
 
+    def apart(self) -> _Database:
+        """The same database by a thread of its own: who looks at it does not end what drains it."""
+
 
 class Outbox:
     """The table of one database."""
@@ -51,11 +55,11 @@ class Outbox:
 
     def create(self) -> None:
         """Make the table, if it is not there."""
-        _waited_for(self._with(lambda db: table.create(db, self._database.dialect())))
+        _waited_for(self._ask(lambda db: table.create(db, self._database.dialect())))
 
     def list(self, limit: int = _LISTED) -> Sequence[OutboxRow]:
         """What waits in it and what was refused, the oldest first."""
-        return _waited_for(self._with(lambda db: table.list_rows(db, limit)))
+        return _waited_for(self._ask(lambda db: table.list_rows(db, limit)))
 
     async def due(self, now: Micros, limit: int) -> Sequence[OutboxRow]:
         """The rows to take next."""
@@ -75,15 +79,16 @@ class Outbox:
         """Until it is used again."""
         await self._database.close()
 
-    async def _with(self, use: Use[T]) -> T:
+    async def _ask(self, use: Use[T]) -> T:
+        database = self._database.apart()
         try:
-            return await self._database.run(use)
+            return await database.run(use)
         except (InvalidInput, StoreError):
             raise
         except Exception as error:  # of whatever library it is
             raise StoreError(f"the outbox {self.name} cannot be reached: {_first_line(error)}") from error
         finally:
-            await self._database.close()
+            await database.close()
 
 
 def open_outbox(target: object) -> Outbox:
@@ -126,15 +131,16 @@ class _OneThread:
 
     def __init__(self) -> None:
         self._pool: ThreadPoolExecutor | None = None
+        self._pid = 0
 
     async def call(self, function: Callable[[], T]) -> T:
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(1, thread_name_prefix="ostinato-outbox")
+        if self._pool is None or self._pid != os.getpid():  # after a fork, there is no thread in it
+            self._pool, self._pid = ThreadPoolExecutor(1, thread_name_prefix="ostinato-outbox"), os.getpid()
         return await asyncio.get_running_loop().run_in_executor(self._pool, function)
 
     def end(self) -> None:
         if self._pool is not None:
-            self._pool.shutdown(wait=False, cancel_futures=True)
+            self._pool.shutdown(wait=False)
             self._pool = None
 
 
@@ -160,6 +166,9 @@ class _SyncDatabase:
     async def close(self) -> None:
         self._thread.end()
 
+    def apart(self) -> _Database:
+        return _SyncDatabase(self._engine)
+
 
 class _AsyncDatabase:
     """By the URL of an async engine. Its own connections belong to the loop of the caller, so here are others."""
@@ -182,6 +191,9 @@ class _AsyncDatabase:
 
     async def close(self) -> None:
         """Every use has a connection of its own."""
+
+    def apart(self) -> _Database:
+        return self
 
 
 class _DjangoDatabase:
@@ -209,6 +221,9 @@ class _DjangoDatabase:
     async def close(self) -> None:
         await self._thread.call(lambda: self._connection().close())
         self._thread.end()
+
+    def apart(self) -> _Database:
+        return _DjangoDatabase(self.name)
 
     def _connection(self) -> Any:
         try:
