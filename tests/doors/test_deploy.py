@@ -140,7 +140,8 @@ def test_the_nodes_of_compose_share_a_database_and_answer_only_the_proxy(tmp_pat
         assert "ports" not in node
         assert node["depends_on"] == {"db": {"condition": "service_healthy"}}
     (network,) = compose["networks"]["inside"]["ipam"]["config"]
-    assert ipaddress.ip_address(settings.trusted_proxies[0]) in ipaddress.ip_network(network["subnet"])
+    proxy = services["proxy"]["networks"]["inside"]["ipv4_address"]
+    assert ipaddress.ip_address(proxy) in ipaddress.ip_network(network["subnet"])
     used = {volume.split(":")[0] for service in services.values() for volume in service["volumes"]}
     assert used - set(compose["volumes"]) == {"./Caddyfile"}
 
