@@ -1,4 +1,4 @@
-"""/livez, /healthz and /readyz, for load balancers and supervisors: nobody logs in, and all they say is yes or why not."""
+"""/livez, /healthz and /readyz, for load balancers and supervisors: nobody logs in, and they say yes, or why not."""
 
 from __future__ import annotations
 
