@@ -34,11 +34,9 @@ WhyNotWell = Callable[[], str | None]
 class ServiceManager:
     """The manager that started this process, or nobody."""
 
-    def __init__(self, address: str | None, watchdog_seconds: float | None, taken: Mapping[str, str]) -> None:
+    def __init__(self, address: str | None, watchdog_seconds: float | None) -> None:
         self._address = address
         self._watchdog_seconds = watchdog_seconds
-        self.environment = taken
-        """What was taken out of the environment: for a program that takes the place of this one."""
         self._why_not_well: WhyNotWell = lambda: None
         self._ready = asyncio.Event()
 
@@ -50,7 +48,7 @@ class ServiceManager:
         if address is not None and not address.startswith(("/", "@")):
             log.warning("NOTIFY_SOCKET is %r, neither a path nor an abstract socket: nobody is told", address)
             address = None
-        return cls(address, None if address is None else _watchdog_seconds(taken), taken)
+        return cls(address, None if address is None else _watchdog_seconds(taken))
 
     def ready(self, status: str, why_not_well: WhyNotWell = lambda: None) -> None:
         """It serves; from now on the watchdog is told for as long as there is no reason against it."""
