@@ -6,16 +6,19 @@ import ipaddress
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from ostinato.api.app import api_routes
 from ostinato.config import SYSTEMD_VARIABLES, Settings
 from ostinato.durations import parse_duration
+from tests.doors.command_line import CommandLine, page_address
 from tests.doors.deploy_files import (
     DEPLOY,
     ENDING_SECONDS,
@@ -144,6 +147,28 @@ def test_the_nodes_of_compose_share_a_database_and_answer_only_the_proxy(tmp_pat
     assert ipaddress.ip_address(proxy) in ipaddress.ip_network(network["subnet"])
     used = {volume.split(":")[0] for service in services.values() for volume in service["volumes"]}
     assert used - set(compose["volumes"]) == {"./Caddyfile"}
+
+
+def test_two_nodes_with_the_settings_of_compose_start_once_there_is_a_token(
+    cli: CommandLine, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (compose,) = documents("docker/compose.yaml")
+    for name, value in variables_of_node(compose, "node-1").items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("OSTINATO_DB", postgres_url)
+    with cli.start("up", name="refused") as refused:
+        assert refused.wait() == 1
+        assert "make one with 'ostinato token add NAME --role admin'" in refused.err
+    cli.ok("token", "add", "admin", "--role", "admin")
+    with cli.start("up", name="node-1") as first, cli.start("up", name="node-2") as second:
+        for node in (first, second):
+            address = page_address(node)
+            for path in ("/livez", "/healthz", "/readyz"):
+                assert httpx.get(address + path).status_code == 200
+        assert len(cli.ok("node", "ls", "--json").json) == 2
+        for node in (first, second):
+            node.signal(signal.SIGTERM)
+        assert (first.wait(), second.wait()) == (0, 0)
 
 
 def test_the_proxy_of_compose_asks_every_node_at_its_port_for_a_path_that_there_is() -> None:
