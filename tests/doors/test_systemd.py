@@ -7,7 +7,7 @@ import contextlib
 import os
 import signal
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import httpx
@@ -15,7 +15,7 @@ import pytest
 
 from ostinato import Ostinato, Shell
 from ostinato.cli.systemd import ServiceManager
-from ostinato.config import Settings
+from ostinato.config import SYSTEMD_VARIABLES, Settings
 from ostinato.engine.watchdog import Watchdog
 from ostinato.errors import StoreUnavailable
 from tests.doors.command_line import CommandLine, page_address
@@ -65,6 +65,16 @@ def systemd(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Systemd]
     made.close()
 
 
+Take = Callable[[dict[str, str]], ServiceManager]
+
+
+@pytest.fixture
+def take() -> Iterator[Take]:
+    """Takes the manager of an environment, as a command does at its start and gives up at its end."""
+    with contextlib.ExitStack() as stack:
+        yield lambda variables: stack.enter_context(contextlib.closing(ServiceManager.take(variables)))
+
+
 def environment(systemd: Systemd, **others: str) -> dict[str, str]:
     return {"NOTIFY_SOCKET": systemd.address, **others}
 
@@ -104,10 +114,10 @@ def test_a_command_tells_that_it_is_ready_well_and_draining_and_its_work_is_told
 
 
 async def test_the_watchdog_is_told_nothing_while_there_is_a_reason_to_restart(
-    systemd: Systemd, caplog: pytest.LogCaptureFixture
+    systemd: Systemd, take: Take, caplog: pytest.LogCaptureFixture
 ) -> None:
     taken = environment(systemd, WATCHDOG_USEC="20000", WATCHDOG_PID=str(os.getpid()))
-    manager = ServiceManager.take(taken)
+    manager = take(taken)
     assert taken == {}
     reasons: list[str] = []
     async with manager.watched():
@@ -128,8 +138,25 @@ async def test_the_watchdog_is_told_nothing_while_there_is_a_reason_to_restart(
         assert await asyncio.to_thread(systemd.next) == {"WATCHDOG": "1"}
 
 
-def test_a_restart_in_place_is_a_reload(systemd: Systemd) -> None:
-    ServiceManager.take(environment(systemd)).reloading()
+def test_what_work_does_to_descriptors_keeps_nobody_from_being_told(systemd: Systemd, take: Take) -> None:
+    manager = take(environment(systemd))
+    assert manager._socket is not None
+    os.close(manager._socket.fileno())
+    manager.ready("serving")
+    assert systemd.next()["READY"] == "1"
+
+
+def test_work_in_a_server_of_somebody_else_is_told_nothing_either(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in SYSTEMD_VARIABLES:  # gunicorn speaks to systemd, too
+        monkeypatch.setenv(name, "1")
+    app = Ostinato(settings=Settings(db="sqlite://:memory:"))
+    printed = app.runs.output(app.execute(Shell("env")).id)
+    app.stop()
+    assert not [name for name in SYSTEMD_VARIABLES if f"{name}=" in printed]
+
+
+def test_a_restart_in_place_is_a_reload(systemd: Systemd, take: Take) -> None:
+    take(environment(systemd)).reloading()
     told = systemd.next()
     assert (told["RELOADING"], int(told["MONOTONIC_USEC"]) > 0) == ("1", True)
 
@@ -139,20 +166,22 @@ def test_a_restart_in_place_is_a_reload(systemd: Systemd) -> None:
     [("NOTIFY_SOCKET", "vsock:2:1234"), ("NOTIFY_SOCKET", "/nowhere/at/all"), ("WATCHDOG_USEC", "soon")],
 )
 async def test_variables_that_cannot_be_used_are_told_in_the_log_and_hinder_nothing(
-    name: str, value: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    name: str, value: str, tmp_path: Path, take: Take, caplog: pytest.LogCaptureFixture
 ) -> None:
     systemd = Systemd(str(tmp_path / "notify"))
-    manager = ServiceManager.take(environment(systemd) | {name: value})
+    manager = take(environment(systemd) | {name: value})
     async with manager.watched():
         manager.ready("serving")
     systemd.close()
     assert value in caplog.text
 
 
-async def test_the_watchdog_of_another_process_and_no_service_manager_at_all_are_told_nothing(tmp_path: Path) -> None:
+async def test_the_watchdog_of_another_process_and_no_service_manager_at_all_are_told_nothing(
+    tmp_path: Path, take: Take
+) -> None:
     systemd = Systemd(str(tmp_path / "notify"))
     for variables in (environment(systemd, WATCHDOG_USEC="1000", WATCHDOG_PID="1"), {"WATCHDOG_USEC": "1000"}):
-        async with ServiceManager.take(variables).watched():
+        async with take(variables).watched():
             assert [task for task in asyncio.all_tasks() if "systemd" in task.get_name()] == []
     systemd.close()
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import os
 import socket
 import time
@@ -26,6 +27,7 @@ _LOOK_SECONDS = 1.0
 """How often it is looked whether what is not well is well again: half of the watchdog's time may be too late."""
 _AFTER_GRACE_SECONDS = 30.0
 """What a drain takes beyond the grace, and a little more: work that does not stop, the last write, the connections."""
+_NOT_OURS = (errno.EBADF, errno.ENOTSOCK)
 
 WhyNotWell = Callable[[], str | None]
 """Why a restart would help; None while all is well. Asked on the event loop, so that a loop that hangs asks nobody."""
@@ -39,6 +41,8 @@ class ServiceManager:
         self._watchdog_seconds = watchdog_seconds
         self._why_not_well: WhyNotWell = lambda: None
         self._ready = asyncio.Event()
+        self._socket = None if address is None else _new_socket()
+        """Open from the start: work may take all descriptors, and the watchdog is to be told all the same."""
 
     @classmethod
     def take(cls, environment: MutableMapping[str, str] = os.environ) -> ServiceManager:
@@ -66,6 +70,12 @@ class ServiceManager:
         """It drains and starts anew; `ready` follows."""
         self._why_not_well = lambda: None
         self._send("RELOADING=1", f"MONOTONIC_USEC={time.monotonic_ns() // 1_000}", "STATUS=draining to start anew")
+
+    def close(self) -> None:
+        """Tell nothing more."""
+        self._address = None
+        if self._socket is not None:
+            self._socket.close()
 
     @contextlib.asynccontextmanager
     async def watched(self) -> AsyncIterator[None]:
@@ -98,14 +108,36 @@ class ServiceManager:
         if self._address is None:
             return
         address = f"\0{self._address[1:]}" if self._address.startswith("@") else self._address
-        text = "\n".join(line.replace("\n", " ") for line in lines)
-        try:
-            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
-                sender.settimeout(_SEND_SECONDS)
-                sender.connect(address)
-                sender.send(text.encode())
-        except OSError as error:  # whoever started this may be gone; the work goes on
-            log.warning("the service manager at %s could not be told %s: %s", self._address, lines[0], error)
+        message = "\n".join(line.replace("\n", " ") for line in lines).encode(errors="replace")
+        problem = _sent(self._socket, message, address)
+        if problem is not None and problem.errno in _NOT_OURS:  # work closed it; its number may be another's
+            if self._socket is not None:
+                self._socket.detach()
+            self._socket = _new_socket()
+            problem = _sent(self._socket, message, address)
+        if problem is not None:  # whoever started this may be gone; the work goes on
+            log.warning("the service manager at %s could not be told %s: %s", self._address, lines[0], problem)
+
+
+def _new_socket() -> socket.socket | None:
+    try:
+        made = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    except OSError as error:
+        log.warning("no socket for the service manager: %s", error)
+        return None
+    made.settimeout(_SEND_SECONDS)
+    return made
+
+
+def _sent(sender: socket.socket | None, message: bytes, address: str) -> OSError | None:
+    """What kept it from being sent, if anything did."""
+    try:
+        if sender is None:
+            return OSError(errno.EBADF, "there is no socket")
+        sender.sendto(message, address)
+    except OSError as error:
+        return error
+    return None
 
 
 def _watchdog_seconds(taken: Mapping[str, str]) -> float | None:

@@ -8,6 +8,7 @@ A signal drains the engine, a second one forces it.
 from __future__ import annotations
 
 import logging
+from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -142,7 +143,8 @@ def _serve(
     zone = app.settings.tz
     chosen = _tell_json if common.json else tell
     told = None if chosen is None else partial(chosen, zone)
-    return asyncio.run(serve(app, told, talk, manager, page=page))
+    with closing(manager):
+        return asyncio.run(serve(app, told, talk, manager, page=page))
 
 
 def _serve_page(app: Ostinato, common: Common, talk: Callable[[str], None], why: str, manager: ServiceManager) -> int:
@@ -152,7 +154,8 @@ def _serve_page(app: Ostinato, common: Common, talk: Callable[[str], None], why:
     from ostinato.cli.web import serve_page
 
     raise_descriptor_limit()
-    return asyncio.run(serve_page(app, talk, manager, why=why, as_json=common.json))
+    with closing(manager):
+        return asyncio.run(serve_page(app, talk, manager, why=why, as_json=common.json))
 
 
 def _describe(event: Event) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from ostinato.cli.console import emit_json_line
@@ -39,7 +40,8 @@ def web(
     # Before there is a loop: what the user's module does at import may want one of its own.
     app = load_app(common, host=host, port=port, tls=tls, log=log)
     raise_descriptor_limit()
-    return asyncio.run(serve_page(app, talk, manager, as_json=common.json))
+    with closing(manager):
+        return asyncio.run(serve_page(app, talk, manager, as_json=common.json))
 
 
 async def serve_page(
