@@ -35,6 +35,7 @@ from ostinato.trust import require_trust, trusted_places
 from ostinato.tuning import DEFAULT_TUNING, Tuning
 
 __all__ = [
+    "SYSTEMD_VARIABLES",
     "AgentCli",
     "Settings",
     "absolute_db",
@@ -48,6 +49,8 @@ __all__ = [
 CONFIG_FILE = "ostinato.toml"
 SHORTEST_LEASE = timedelta(seconds=10)
 """As long as it takes to end the commands of a node that was killed: until then nobody may start them anew."""
+SYSTEMD_VARIABLES = ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID")
+"""What systemd tells the one process that it started: not meant for any process of ours."""
 SHORTEST_LOGIN, LONGEST_LOGIN = timedelta(minutes=5), timedelta(days=3_650)
 
 

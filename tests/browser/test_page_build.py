@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
+import sysconfig
 import tarfile
 import zipfile
+from functools import partial
 from pathlib import Path
 
+import httpx
 import pytest
 
 from hatch_build import PageHook, PageNotBuilt, build_page, is_current, sources_digest
+from tests.browser.server import free_port
+from tests.doors.deploy_files import dockerfile, environment_of, exec_form
 
 ROOT = Path(__file__).parents[2]
 PAGE = Path("src/ostinato/api/page")
@@ -90,7 +97,9 @@ def test_this_checkout_has_the_page_of_its_sources() -> None:
     assert is_current(ROOT), "web/ changed since the page was built, or it never was: run `make page`"
 
 
-def test_an_sdist_carries_the_page_so_that_its_wheel_needs_no_node(tmp_path: Path) -> None:
+def test_an_sdist_carries_the_page_so_that_its_wheel_needs_no_node_and_the_steps_of_the_image_serve_it(
+    tmp_path: Path,
+) -> None:
     assert is_current(ROOT), "run `make page`"
     hatchling(ROOT, "build", "-t", "sdist", "-d", str(tmp_path))
     with tarfile.open(next(tmp_path.glob("*.tar.gz"))) as archive:
@@ -105,6 +114,48 @@ def test_an_sdist_carries_the_page_so_that_its_wheel_needs_no_node(tmp_path: Pat
         names = set(wheel.namelist())
     assert "ostinato/api/page/index.html" in names
     assert any(name.startswith("ostinato/api/page/assets/") and name.endswith(".js") for name in names)
+    serve_as_the_image_does(next(tmp_path.glob("*.whl")), tmp_path / "image")
+
+
+def serve_as_the_image_does(wheel: Path, root: Path) -> None:
+    """The steps of the Dockerfile, in `root` instead of `/`: the only wheel that tests build is installed once."""
+    said = dict(dockerfile())
+    state, port = root / "state", free_port()
+    state.mkdir(parents=True, mode=0o700)
+    outer = {name: value for name, value in os.environ.items() if not name.startswith(("OSTINATO_", "PYTHON"))}
+    # What it depends on is here already: the network is asked for nothing.
+    offline = {**outer, "PIP_NO_DEPS": "1", "PIP_NO_INDEX": "1", "PIP_NO_COMPILE": "1"}
+    (install,) = [rest for word, rest in dockerfile() if word == "RUN" and "install.sh" in rest]
+    install = install.replace("/opt/ostinato", str(root / "opt")).replace("/wheels/*.whl", str(wheel))
+    done = subprocess.run(["sh", "-c", install], cwd=ROOT, env=offline, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    (packages,) = (root / "opt").glob("lib/*/site-packages")
+    assert not (packages / "pip").exists()
+    (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    given = environment_of(dockerfile())
+    environment = {name: value.replace("/var/lib/ostinato", str(state)) for name, value in given.items()}
+    environment |= {"PATH": f"{root / 'opt/bin'}:{os.environ['PATH']}", "OSTINATO_PORT": str(port), "HOME": str(state)}
+    ends = [*exec_form(said["ENTRYPOINT"]), *exec_form(said["CMD"])]
+    check = ["sh", "-c", said["HEALTHCHECK"].partition("CMD ")[2]]
+    health = partial(subprocess.run, check, env=environment, capture_output=True, text=True, check=False)
+    with subprocess.Popen(ends, cwd=state, env=environment, stderr=subprocess.PIPE, text=True) as up:
+        try:
+            assert up.stderr is not None
+            told = ""
+            while "schedules 0" not in told:
+                line = up.stderr.readline()
+                assert line, told
+                told += line
+            assert health().returncode == 0
+            page = httpx.get(f"http://127.0.0.1:{port}/")
+            assert (page.status_code, "<title>" in page.text) == (200, True)
+            up.send_signal(signal.SIGTERM)
+            up.stderr.read()
+            assert up.wait(60) == 0
+        finally:
+            up.kill()
+    assert health().returncode == 1
+    assert (state / "ostinato.db").stat().st_mode & 0o777 == 0o600
 
 
 def test_a_checkout_without_the_page_asks_for_node_and_its_editable_install_builds_nothing(tree: Path) -> None:

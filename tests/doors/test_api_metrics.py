@@ -1,8 +1,9 @@
-"""/metrics, /healthz and /readyz: what Prometheus reads, what load balancers ask, and what neither is told."""
+"""/metrics, /livez, /healthz and /readyz: what Prometheus reads, what load balancers ask, and what neither is told."""
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any
@@ -14,6 +15,7 @@ from starlette.types import Receive, Scope, Send
 from ostinato.api.metrics import metrics_text
 from ostinato.clock import SECOND, uptime
 from ostinato.engine import fence
+from ostinato.engine.watchdog import STEADY, LoopMonitor
 from ostinato.errors import StoreUnavailable
 from ostinato.execution.registry import Registry
 from ostinato.models.access import Role
@@ -204,7 +206,7 @@ def test_schedules_add_up_each_in_one_state(web: Web) -> None:
 
 
 def test_a_process_without_an_engine_is_healthy_and_ready(web: Web) -> None:
-    for path in ("/healthz", "/readyz"):
+    for path in ("/livez", "/healthz", "/readyz"):
         answer = web.anybody("192.0.2.7").get(path)
         assert (answer.status_code, answer.json()) == (200, {"ok": True})
 
@@ -219,6 +221,22 @@ def test_an_engine_whose_service_is_down_is_not_healthy_and_says_which(web: Web)
     assert answer.status_code == 503
     assert answer.json() == {"ok": False, "reason": "engine service ticker is down"}
     service.up = True
+
+
+def test_a_restart_is_asked_for_where_one_helps(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    start(web)
+    becomes_well(web, "/livez")
+    engine = web.container.engine
+    assert engine is not None
+    monkeypatch.setattr(engine.watchdog, "_own_fault_at", {"pruner": time.monotonic()})
+    assert web.anybody().get("/livez").status_code == 200  # runs do not need it
+    monkeypatch.setattr(engine.watchdog, "_own_fault_at", {"ticker": time.monotonic()})
+    answer = web.anybody().get("/livez")
+    assert (answer.status_code, answer.json()["reason"]) == (503, "engine service ticker keeps dying")
+    monkeypatch.setattr(engine.watchdog, "_own_fault_at", {"ticker": time.monotonic() - STEADY})
+    monkeypatch.setattr(LoopMonitor, "blocked_for", 3.0)
+    answer = web.anybody().get("/livez")
+    assert (answer.status_code, answer.json()["reason"]) == (503, "the event loop is blocked")
 
 
 def test_a_node_that_drains_is_healthy_but_not_ready(web: Web) -> None:
@@ -249,6 +267,7 @@ def test_a_node_that_cannot_renew_its_lease_is_neither_healthy_nor_ready(
         answer = web.anybody().get(path)
         assert answer.status_code == 503, path
         assert answer.json()["reason"].startswith("its lease has not been renewed since 20")
+    assert web.anybody().get("/livez").status_code == 200  # a restart would not bring the database back
 
 
 def failing(web: Web, monkeypatch: pytest.MonkeyPatch, call: Callable[..., Awaitable[Any]]) -> None:

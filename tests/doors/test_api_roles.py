@@ -94,8 +94,9 @@ DELETE /api/rules/{id}
 PINGS = {(method, path) for method in ("GET", "HEAD", "POST") for path in ("/ping/{key}", "/ping/{key}/{said:path}")}
 KEYED = {*PINGS, ("GET", "/badge/{key}.svg")}
 """What the key in their path opens."""
-EVERYBODY = {("POST", "/api/login"), ("GET", "/healthz"), ("GET", "/readyz"), ("GET", "/metrics"), *KEYED}
-"""The first checks by itself, and so does the fourth."""
+HEALTH = {("GET", "/livez"), ("GET", "/healthz"), ("GET", "/readyz")}
+EVERYBODY = {("POST", "/api/login"), ("GET", "/metrics"), *HEALTH, *KEYED}
+"""The first two check by themselves."""
 
 NEEDED: dict[tuple[str, str], Role] = {
     (line.split()[0], line.split()[1]): role

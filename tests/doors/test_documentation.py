@@ -34,7 +34,8 @@ from ostinato.models.policy_fields import POLICIES, PolicyField
 from tests.engine.stand_in import StandIn
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+OTHERS = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "deploy/README.md")
+PAGES = [*(ROOT / name for name in OTHERS), *sorted((ROOT / "docs").rglob("*.md"))]
 REFERENCE = ROOT / "docs" / "reference"
 SETTINGS = {field.name for field in fields(Settings)} - {"tuning", "disabled_by"}
 

@@ -15,7 +15,8 @@ import httpx
 import pytest
 from websockets.sync.client import connect
 
-from ostinato import Shell
+from ostinato import Ostinato, Shell
+from ostinato.config import Settings
 from tests.doors.test_documentation import ROOT, blocks_of
 from tests.doors.web_servers import EXAMPLES, WebServer, until
 
@@ -24,6 +25,7 @@ pytestmark = pytest.mark.timeout(600)
 KEY = {"X-Origin-Key": "host"}
 SERVED = {"fastapi_app": "api", "starlette_app": "site", "litestar_app": "site"}
 """The ASGI examples, each with the name of its app."""
+EVERY_EXAMPLE = [*SERVED, "flask_app", "plain_script"]
 
 
 def in_folder(folder: Path, name: str) -> Path:
@@ -52,14 +54,14 @@ def log_in(client: httpx.Client) -> None:
     assert (page.status_code, page.url.path) == (200, "/jobs/")
 
 
-@pytest.mark.parametrize("name", [*SERVED, "flask_app"])
+@pytest.mark.parametrize("name", EVERY_EXAMPLE)
 def test_the_guide_shows_each_example_as_it_is(name: str) -> None:
     shown = [block.code for block in blocks_of(ROOT / "docs/guides/web-apps.md") if block.module == name]
     assert shown == [(EXAMPLES / f"{name}.py").read_text(encoding="utf-8")]
 
 
 def test_every_example_is_tried_here() -> None:
-    assert {path.stem for path in EXAMPLES.glob("*.py")} == {*SERVED, "flask_app"}
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == set(EVERY_EXAMPLE)
 
 
 @pytest.mark.parametrize("name", SERVED)
@@ -146,6 +148,25 @@ def test_a_second_interrupt_forces_the_drain_and_leaves_nothing(tmp_path: Path) 
         server.process.send_signal(signal.SIGINT)
         server.ends()
         assert server.jobs.runs.get(run.id).cause == "cut_off"
+
+
+def test_the_plain_script_runs_its_tasks_and_sigterm_drains_it(tmp_path: Path) -> None:
+    words = [sys.executable, str(in_folder(tmp_path, "plain_script") / "plain_script.py")]
+    jobs = Ostinato(settings=Settings(db=f"sqlite:///{tmp_path}/script.db"))
+    with subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as script:
+        try:
+            assert script.stdout is not None
+            assert script.stdout.readline() == "copied 3\n"
+            (node,) = jobs.nodes.list()
+            assert node.pid == script.pid
+            assert [schedule.name for schedule in jobs.schedules.list()] == ["refresh"]
+            script.send_signal(signal.SIGTERM)
+            assert script.communicate(timeout=60) == ("", "")
+            assert script.returncode == -signal.SIGTERM
+        finally:
+            script.kill()
+    assert list(jobs.nodes.list()) == []
+    jobs.stop()
 
 
 # Flask

@@ -1,4 +1,4 @@
-"""/healthz and /readyz, for load balancers and supervisors: nobody logs in, and nothing is told but yes or why not."""
+"""/livez, /healthz and /readyz, for load balancers and supervisors: nobody logs in, and they say yes, or why not."""
 
 from __future__ import annotations
 
@@ -15,6 +15,18 @@ from ostinato.errors import OstinatoError, WaitTimeout
 __all__ = ["router"]
 
 router = APIRouter()
+
+
+@router.get("/livez", include_in_schema=False)
+async def livez(container: Container) -> Response:
+    """200 unless a restart of this process would help: not while the database is away."""
+    try:
+        health = await container.health()
+    except WaitTimeout as error:
+        return _answer(str(error))
+    if health["node"] is None:
+        return _answer(None)
+    return _answer(health["restart"] or ("the event loop is blocked" if health["loop"]["blocked_for"] else None))
 
 
 @router.get("/healthz", include_in_schema=False)

@@ -33,7 +33,7 @@ _NOT_BUILT = """The page is not built. In a checkout of Ostinato, run:
 The API is at /api; its description at /api/openapi.json.
 """
 _LOGIN_HERE, _LOGIN_AT_HOST = b'name="ostinato-login" content="here"', b'name="ostinato-login" content="host"'
-_NOT_OURS = ("api", "healthz", "readyz", "metrics")
+_NOT_OURS = ("api", "livez", "healthz", "readyz", "metrics")
 _FOREVER = "public, max-age=31536000, immutable"
 _WORTHWHILE = 1_000
 _COMPRESSIBLE = ("text/", "application/json", "application/manifest+json", "image/svg+xml")

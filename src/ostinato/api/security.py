@@ -47,7 +47,7 @@ _DEFAULT_PORTS = {"http": "80", "https": "443"}
 _PRIVATE = frozenset({"https", "wss"})
 _HSTS = "max-age=15552000"
 """Half a year: a browser that came by https comes by nothing else."""
-_HEALTH = frozenset({"/healthz", "/readyz"})
+_HEALTH = frozenset({"/livez", "/healthz", "/readyz"})
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from ostinato.app import Ostinato
     from ostinato.cli.server_process import ServerProcess
+    from ostinato.cli.systemd import ServiceManager
     from ostinato.models.schedule import Schedule
     from ostinato.service.services import Services
 
@@ -43,10 +44,18 @@ _LOOK_SECONDS = 1.0
 """How often it is looked whether the database is lost: an engine that has nothing to do beats seldom."""
 
 
-async def serve(app: Ostinato, tell: Callable[[Event], None] | None, talk: Callable[[str], None], *, page: bool) -> int:
+async def serve(
+    app: Ostinato,
+    tell: Callable[[Event], None] | None,
+    talk: Callable[[str], None],
+    manager: ServiceManager,
+    *,
+    page: bool,
+) -> int:
     """Start, follow, drain: the exit code is 0, 130 if the drain was forced, 6 if the database is lost.
 
-    With the page, if it is wanted. `tell` is told of every run; None where the log does that.
+    With the page, if it is wanted. `tell` is told of every run, None where the log does that; `manager`, of the start,
+    the drain, and of an engine that is well.
     """
     from ostinato.wiring import open_container
 
@@ -54,7 +63,11 @@ async def serve(app: Ostinato, tell: Callable[[Event], None] | None, talk: Calla
     view = await open_container(app.settings, app.clock, app.registry)
     feed = None if tell is None else Feed(view.services, tell, lambda: view.store.fault is not None)
     try:
-        async with _page(app, talk) if page else contextlib.nullcontext() as served, _following(feed):
+        async with (
+            _page(app, talk) if page else contextlib.nullcontext() as served,
+            _following(feed),
+            manager.watched(),
+        ):
             signals = Signals(app, talk)
             async with app:
                 engine = await app.aio.with_engine(_itself)
@@ -62,7 +75,9 @@ async def serve(app: Ostinato, tell: Callable[[Event], None] | None, talk: Calla
                     served.tell_engine(engine)  # so that the page tells how it is
                 await _introduce(app, view.services, talk, is_log=not page or app.settings.log_format != "auto")
                 settle()
+                manager.ready(f"node {engine.id} on {without_password(app.settings.db)}", engine.why_restart)
                 is_lost = await _until_told(signals, engine.is_database_lost)
+                manager.stopping(0 if is_lost else app.settings.grace.total_seconds())
                 if served is not None:
                     served.tell_engine(engine, is_draining=True)
                 if is_lost:

@@ -8,6 +8,7 @@ A signal drains the engine, a second one forces it.
 from __future__ import annotations
 
 import logging
+from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
     from ostinato.app import Ostinato
     from ostinato.cli.feed import Event
+    from ostinato.cli.systemd import ServiceManager
 
 __all__ = ["up", "worker"]
 
@@ -61,6 +63,7 @@ def up(
     keep_streams()
     log = chosen_log(log)
     talk = start_log(log, brief=True)
+    manager = _service_manager()
     shows_runs = log.log_format == "auto"
     if shows_runs and log.log_level is None:
         runs = get_logger(RUN_LOGGER)
@@ -68,8 +71,15 @@ def up(
         runs.addFilter(_is_not_in_the_list)
     app = _load(engine, common, log, host=host, port=port, tls=tls)
     if (why := _switched_off(app)) is not None:
-        return _serve_page(app, common, talk, why)
-    return _serve(app, common, _tell_line if shows_runs else None, talk, page=True)
+        return _serve_page(app, common, talk, why, manager)
+    return _serve(app, common, _tell_line if shows_runs else None, talk, manager, page=True)
+
+
+def _service_manager() -> ServiceManager:
+    """Before the user's code is loaded: what that starts is not told of it."""
+    from ostinato.cli.systemd import ServiceManager  # here: a help needs no sockets
+
+    return ServiceManager.take()
 
 
 def _switched_off(app: Ostinato) -> str | None:
@@ -91,10 +101,11 @@ def worker(*, engine: EngineFlags = NO_ENGINE, log: LogFlags = NO_LOG, common: C
     keep_streams()
     log = chosen_log(log)
     talk = start_log(log, brief=False)
+    manager = _service_manager()
     app = _load(engine, common, log)
     if (why := _switched_off(app)) is not None:
         raise Conflict(f"{why}; a worker without an engine has nothing to do")
-    return _serve(app, common, None, talk, page=False)
+    return _serve(app, common, None, talk, manager, page=False)
 
 
 def _load(
@@ -117,6 +128,7 @@ def _serve(
     common: Common,
     tell: Callable[[str, Event], None] | None,
     talk: Callable[[str], None],
+    manager: ServiceManager,
     *,
     page: bool,
 ) -> int:
@@ -131,17 +143,19 @@ def _serve(
     zone = app.settings.tz
     chosen = _tell_json if common.json else tell
     told = None if chosen is None else partial(chosen, zone)
-    return asyncio.run(serve(app, told, talk, page=page))
+    with closing(manager):
+        return asyncio.run(serve(app, told, talk, manager, page=page))
 
 
-def _serve_page(app: Ostinato, common: Common, talk: Callable[[str], None], why: str) -> int:
+def _serve_page(app: Ostinato, common: Common, talk: Callable[[str], None], why: str, manager: ServiceManager) -> int:
     import asyncio
 
     from ostinato.cli.limits import raise_descriptor_limit
     from ostinato.cli.web import serve_page
 
     raise_descriptor_limit()
-    return asyncio.run(serve_page(app, talk, why=why, as_json=common.json))
+    with closing(manager):
+        return asyncio.run(serve_page(app, talk, manager, why=why, as_json=common.json))
 
 
 def _describe(event: Event) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from ostinato.cli.console import emit_json_line
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ostinato.app import Ostinato
+    from ostinato.cli.systemd import ServiceManager
 
 __all__ = ["serve_page", "web"]
 
@@ -30,16 +32,25 @@ def web(
     """Serve the API and the page without an engine. Ctrl-C ends it, a second Ctrl-C ends it at once."""
     import asyncio
 
+    from ostinato.cli.systemd import ServiceManager
+
     log = chosen_log(log)
     talk = start_log(log, brief=True)
+    manager = ServiceManager.take()
     # Before there is a loop: what the user's module does at import may want one of its own.
     app = load_app(common, host=host, port=port, tls=tls, log=log)
     raise_descriptor_limit()
-    return asyncio.run(serve_page(app, talk, as_json=common.json))
+    with closing(manager):
+        return asyncio.run(serve_page(app, talk, manager, as_json=common.json))
 
 
 async def serve_page(
-    app: Ostinato, talk: Callable[[str], None], *, why: str = "'ostinato worker' starts one", as_json: bool
+    app: Ostinato,
+    talk: Callable[[str], None],
+    manager: ServiceManager,
+    *,
+    why: str = "'ostinato worker' starts one",
+    as_json: bool,
 ) -> int:
     """Serve until a signal comes; `why` says why no engine is here."""
     import asyncio
@@ -53,13 +64,15 @@ async def serve_page(
     try:
         stopped = asyncio.Event()
         _on_signals(stopped)
-        async with serving(container, talk) as address:
+        async with serving(container, talk) as address, manager.watched():
             if as_json:
                 emit_json_line({"address": address})
             talk(f"database   {without_password(app.settings.db)}, no engine here: {why}")
             talk("Ctrl-C to stop")
             settle()
+            manager.ready(f"serving {address}, without an engine")
             await stopped.wait()
+            manager.stopping(0)
     finally:
         await container.close()
     talk("stopped")

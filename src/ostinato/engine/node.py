@@ -47,6 +47,8 @@ log = get_logger("ostinato.engine")
 
 _FOR_EXECUTED = frozenset({"recorder", "reporter", "budgets", "lease", "fence", "waker"})
 """The services that a run needs which is executed on an engine that does nothing else."""
+_FOR_EVERY_RUN = frozenset({"recorder", "lease", "fence", "ticker", "dispatcher"})
+"""The services without which nothing is run here any more."""
 
 
 class Engine:
@@ -315,6 +317,7 @@ class Engine:
             "draining": self.is_draining,
             "asked_to_drain": self.is_asked_to_drain,
             "database": fault,
+            "restart": self.why_restart(),
             "services": services,
             "lease": {
                 "holds": self.fence.holds,
@@ -332,6 +335,16 @@ class Engine:
             "unwritten": self.recorder.pending,
             **self.runner.health(),
         }
+
+    def why_restart(self) -> str | None:
+        """Why this process should be started anew, for those who do that. Any thread may ask.
+
+        A restart cuts off what runs: so neither for a database that is away, nor for a service that runs do not need.
+        """
+        if self.store.fault is not None:
+            return "its database file was deleted or replaced"
+        dying = [] if self.is_draining else self.watchdog.dying(_FOR_EVERY_RUN)
+        return f"engine service {', '.join(dying)} keeps dying" if dying else None
 
     def _beat(self, now: Micros, lease_until: Micros) -> NodeBeat:
         ensure_standard_descriptors()

@@ -8,11 +8,11 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 
 from ostinato.clock import SECOND, uptime
-from ostinato.errors import OstinatoError
+from ostinato.errors import OstinatoError, StoreError
 from ostinato.logs import get_logger
 
 __all__ = ["LoopMonitor", "ServiceHealth", "Watchdog"]
@@ -25,6 +25,8 @@ LONGEST_PAUSE = 5.0
 """Short against a lease: when the database is back after minutes, the node is not taken for lost."""
 CALM = 60.0
 """A service that ran this long before it died starts again with the first pause."""
+STEADY = 2 * LONGEST_PAUSE
+"""One that died less than this ago may be about to die again."""
 
 
 @dataclass(slots=True)
@@ -49,6 +51,8 @@ class Watchdog:
         """Asked when a service died: whether to start it again is of no use, and somebody else has said so."""
         self.services: dict[str, ServiceHealth] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._own_fault_at: dict[str, float] = {}
+        """When a service last died of something else than a database that is away."""
 
     def start(self, name: str, service: Service) -> None:
         """Run a service and restart it whenever it dies."""
@@ -58,6 +62,14 @@ class Watchdog:
     def tell(self, name: str, status: str, well: bool) -> None:
         """Keep what a service says of itself, for health."""
         self.services[name].status, self.services[name].well = status, well
+
+    def dying(self, names: Collection[str]) -> list[str]:
+        """Those of these services that died just now of a fault of their own. Any thread may ask.
+
+        A database that is away is no such fault: everybody waits for it.
+        """
+        now = time.monotonic()
+        return [name for name, at in tuple(self._own_fault_at.items()) if name in names and now - at < STEADY]
 
     async def stop(self, *names: str) -> None:
         """End these services, or all."""
@@ -76,25 +88,20 @@ class Watchdog:
                 try:
                     await service()
                     health.error = "it ended without being told to"
-                except (
-                    Exception,
-                    asyncio.CancelledError,
-                ) as error:
+                    self._own_fault_at[name] = time.monotonic()
+                except (Exception, asyncio.CancelledError) as error:
                     # The whole point: no error ends a service for good.
                     if _is_cancelled(error):
                         raise
                     health.error = f"{type(error).__name__}: {error}"
                     if self._is_lost():
                         return
+                    if not isinstance(error, StoreError):
+                        self._own_fault_at[name] = time.monotonic()
                     # One of our own errors (the database is away) says all there is to say in a line.
                     trace = not isinstance(error, OstinatoError)
-                    log.error(
-                        "engine service %s: %s; it starts again in %.1f s",
-                        name,
-                        str(error) or type(error).__name__,
-                        pause,
-                        exc_info=trace,
-                    )
+                    what = str(error) or type(error).__name__
+                    log.error("engine service %s: %s; it starts again in %.1f s", name, what, pause, exc_info=trace)
                 health.up = False
                 health.restarts += 1
                 if time.monotonic() - started > CALM:

@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from ostinato.clock import Clock, from_micros
-from ostinato.config import Settings, absolute_db, passwords_in
+from ostinato.config import SYSTEMD_VARIABLES, Settings, absolute_db, passwords_in
 from ostinato.errors import InvalidInput, StoreUnavailable
 from ostinato.execution.context import RunContext
 from ostinato.execution.executors.base import Call, ProcessEnvironment
@@ -75,7 +75,7 @@ class Preparation:
         self._kill_seconds = settings.tuning.command_kill_seconds
         # Read once: an environment is slow to read, and what the work adds to it is little.
         # Without the token of the bot: work that has it could speak for the bot, and read what people write to it.
-        hidden = {*_OF_OUTER_RUN, (settings.telegram.token or "").removeprefix("env:")}
+        hidden = {*_OF_OUTER_RUN, *SYSTEMD_VARIABLES, (settings.telegram.token or "").removeprefix("env:")}
         self._environment = {name: value for name, value in os.environ.items() if name not in hidden}
         if (place := absolute_db(settings.db)) is not None:
             self._environment["OSTINATO_DB"] = place  # for commands that call `ostinato`, in whatever folder

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Coroutine
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ostinato.cli.open_database import OpenDatabase, opened
 from ostinato.cli.options import NO_COMMON, Common, ScheduleName
@@ -14,7 +15,10 @@ from ostinato.cli.work import NOTHING, edited_work, placed, work_of
 from ostinato.cli.work_flags import NO_WORK, WorkFlags
 from ostinato.errors import InvalidInput, NotFound
 
-__all__ = ["add", "edit"]
+if TYPE_CHECKING:
+    from ostinato.models.schedule import Schedule
+
+__all__ = ["add", "did_to", "edit"]
 
 
 def add(
@@ -60,11 +64,18 @@ def add(
         "project": home,
     }
     with opened(common) as database:
-        before = _version(database, name)
-        schedule = database.ask(database.services.schedules.add(name, timing, what, **options))
+        did, schedule = did_to(database, name, database.services.schedules.add(name, timing, what, **options))
         warn_of_unknown_task(database, schedule)
-        did = "added" if before is None else "unchanged" if before == schedule.version else "changed"
         tell_schedule(database, schedule, f"{did}: {tell_next(database, schedule)}", as_json=common.json)
+
+
+def did_to(
+    database: OpenDatabase, name: str, adding: Coroutine[Any, Any, Schedule]
+) -> tuple[Literal["added", "unchanged", "changed"], Schedule]:
+    """Add a schedule, and say what that did."""
+    before = _version(database, name)
+    schedule = database.ask(adding)
+    return "added" if before is None else "unchanged" if before == schedule.version else "changed", schedule
 
 
 def _zone_of_run() -> str | None:

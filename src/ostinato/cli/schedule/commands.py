@@ -1,5 +1,5 @@
 """`ostinato schedule`: the verbs of a schedule. Beside it: `change.py` (add, edit), `backfill.py`,
-`keys.py` (ping-key, badge) and `view.py`."""
+`import_crontab.py`, `keys.py` (ping-key, badge) and `view.py`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from ostinato.cli.run import ended, list_runs
 from ostinato.cli.run_view import print_run
 from ostinato.cli.schedule.backfill import backfill
 from ostinato.cli.schedule.change import add, edit
+from ostinato.cli.schedule.import_crontab import import_crontab
 from ostinato.cli.schedule.keys import badge, ping_key
 from ostinato.cli.schedule.view import (
     print_schedule,
@@ -29,6 +30,7 @@ app = App(name="schedule", help="Add, list, change, trigger and remove schedules
 app.command(add)
 app.command(edit)
 app.command(backfill)
+app.command(import_crontab)
 app.command(ping_key)
 app.command(badge)
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import msgspec
 
+from ostinato.config import SYSTEMD_VARIABLES
 from ostinato.execution.context import DRAINING, NOT_DRAINING
 from ostinato.execution.descriptors import ensure_standard_descriptors
 from ostinato.execution.executors import group
@@ -89,7 +90,7 @@ class _Child(ProcessCall):
                 child = await self._start(
                     [sys.executable, "-m", "ostinato.execution.child", str(channel)],
                     folder=Path.cwd(),
-                    environment=os.environ,
+                    environment={name: os.environ[name] for name in os.environ.keys() - SYSTEMD_VARIABLES},
                     stdout=self._call.context.write,
                     # Left open until the end: the child goes when it closes, even by a kill of this process.
                     stdin=request + b"\n",
