@@ -20,23 +20,20 @@ from ostinato.stores.base import Parcel
 from ostinato.testing import FakeClock, drain, simulate
 from tests.engine.conftest import MakeApp, eventually, on_shared
 from tests.engine.http_server import Server, Visit, answer
-from tests.engine.notify_fixtures import channel, channel_of, deliveries, hook, owe, said, server
+from tests.engine.notify_fixtures import (
+    app,
+    channel,
+    channel_of,
+    deliveries,
+    hook,
+    memory_app,
+    owe,
+    said,
+    server,
+    states,
+)
 
-__all__ = ["server"]
-
-
-@pytest.fixture
-def app(db: str, make_app: MakeApp) -> Ostinato:
-    return make_app(db, notify_allow=("127.0.0.1",))
-
-
-@pytest.fixture
-def memory_app(make_app: MakeApp) -> Ostinato:
-    return make_app("sqlite://:memory:", notify_allow=("127.0.0.1",))
-
-
-def states(app: Ostinato) -> list[str]:
-    return [one.state for one in deliveries(app)]
+__all__ = ["app", "memory_app", "server"]
 
 
 def test_a_message_is_posted_with_its_key_and_recorded(app: Ostinato, server: Server) -> None:
@@ -327,10 +324,12 @@ def test_many_notices_become_one_message_and_a_minute_has_few(
     app: Ostinato, server: Server, fake_clock: FakeClock
 ) -> None:
     hook(app, server)
-    for number in range(30):
+    owe(app, kind=NoticeKind.RECOVERED)
+    for number in range(29):
         owe(app, subject=f"job-{number}")
     drain(app)
-    assert [said(one)["title"] for one in server.received] == ["30 notices: 30 failed"]
+    assert [said(one)["title"] for one in server.received] == ["30 notices: 29 failed, 1 recovered"]
+    assert said(server.received[0])["type"] == "failure", "that of the worst of them"
     for number in range(MESSAGES_A_MINUTE + 5):
         owe(app, subject=f"job-{number}")
         drain(app)

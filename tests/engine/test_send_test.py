@@ -17,14 +17,9 @@ from ostinato.tuning import Tuning
 from ostinato.wiring import Container
 from tests.engine.conftest import PATIENCE, MakeApp
 from tests.engine.http_server import Server, answer
-from tests.engine.notify_fixtures import deliveries, hook, owe, said, server
+from tests.engine.notify_fixtures import app, deliveries, hook, owe, said, server
 
-__all__ = ["server"]
-
-
-@pytest.fixture
-def app(db: str, make_app: MakeApp) -> Ostinato:
-    return make_app(db, notify_allow=("127.0.0.1",))
+__all__ = ["app", "server"]
 
 
 def send_test(app: Ostinato, channel: str = "phone") -> Delivery:
