@@ -72,11 +72,11 @@ class Message:
     """The same whenever it is sent again. It stands at the end of the body too, but for an answer."""
     kind: NoticeKind
     """Of its first notice, if it tells many."""
-    severity: Severity = Severity.INFO
-    """Of the worst of them."""
     run: RunId | None = None
     schedule: str | None = None
     """What a person may want to do something about; of one notice, not of many."""
+    severity: Severity = Severity.INFO
+    """Of the worst that it tells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +103,10 @@ def compose(deliveries: Sequence[Delivery], key: str, facts: Facts) -> Message:
     first, severity = deliveries[0], severity_of(deliveries)
     if len(deliveries) > 1:
         title, lines = _of_many(deliveries, facts)
-        return Message(title, _body(lines, key), key, first.kind, severity)
+        return Message(title, _body(lines, key), key, first.kind, severity=severity)
     match first.kind:
         case NoticeKind.ANSWER:
-            return Message("", _answer(first, facts), key, first.kind, severity, first.run)
+            return Message("", _answer(first, facts), key, first.kind, first.run, severity=severity)
         case NoticeKind.TEST:
             title = f"Test of the channel {first.channel}"
             lines = [f"If you can read this, the channel {first.channel} works."]
@@ -114,7 +114,7 @@ def compose(deliveries: Sequence[Delivery], key: str, facts: Facts) -> Message:
             title, lines = _digest(first, facts)
         case _:
             title, lines = _title(first, facts), [*_lines(first, facts), *_link(first, facts)]
-    return Message(title, _body(lines, key), key, first.kind, severity, first.run, first.schedule)
+    return Message(title, _body(lines, key), key, first.kind, first.run, first.schedule, severity)
 
 
 def _body(lines: Sequence[str], key: str) -> str:
