@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from ostinato.models.notification import MESSAGES_A_MINUTE, DeliveryState, Notic
 from ostinato.notifications.sender import backoff
 from ostinato.stores.base import Parcel
 from ostinato.testing import FakeClock, drain, simulate
+from ostinato.testing.store_suite.builders import beat
 from tests.engine.conftest import MakeApp, eventually, on_shared
 from tests.engine.http_server import Server, Visit, answer
 from tests.engine.notify_fixtures import (
@@ -338,6 +340,20 @@ def test_many_notices_become_one_message_and_a_minute_has_few(
     drain(app)
     assert said(server.received[-1])["title"] == "6 notices: 6 failed"
     assert set(states(app)) == {"sent"}
+
+
+def test_a_channel_says_why_it_waits_however_much_there_is(memory_app: Ostinato, server: Server) -> None:
+    hook(memory_app, server)
+
+    async def owe_later(engine: Engine) -> None:
+        now = engine.clock.now()
+        await engine.store.nodes.renew(replace(beat("sends"), now=now, lease_until=now + 3_600 * SECOND))
+        for later in (0, *range(1, 60)):
+            await engine.store.notifications.add_delivery("phone", "failed", "job", {}, now + later * SECOND)
+
+    memory_app.with_engine(owe_later)
+    found = memory_app.notifications.get("phone")
+    assert (found.waiting, found.waits) == (60, None), "the first is about to be sent"
 
 
 def test_quiet_hours_hold_back_what_can_wait(memory_app: Ostinato, server: Server, fake_clock: FakeClock) -> None:

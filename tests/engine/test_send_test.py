@@ -10,8 +10,11 @@ import pytest
 
 from ostinato import Ostinato
 from ostinato.clock import SECOND, Micros
+from ostinato.engine.node import Engine
+from ostinato.models.ids import NodeId
 from ostinato.models.node import Node
-from ostinato.models.notification import Delivery, DeliveryState
+from ostinato.models.notification import Delivery, DeliveryFilter, DeliveryState
+from ostinato.stores.base import Settled
 from ostinato.testing.store_suite.builders import beat
 from ostinato.tuning import Tuning
 from ostinato.wiring import Container
@@ -86,6 +89,42 @@ def test_a_node_that_is_lost_meanwhile_is_not_waited_for(app: Ostinato, server: 
         return await asking
 
     assert app._host.run(beside).state is DeliveryState.SENT
+
+
+def test_a_message_under_way_on_a_node_that_drains_is_waited_for(app: Ostinato, server: Server) -> None:
+    hook(app, server)
+    owe(app)
+
+    async def beside(container: Container) -> tuple[Delivery, list[int]]:
+        notifications, now = container.store.notifications, app.clock.now()
+        node = NodeId("leaving")
+        await container.store.nodes.renew(replace(beat(node, draining=True), now=now, lease_until=now + 60 * SECOND))
+        (parcel,) = await notifications.claim_deliveries(node, now, [], 100)
+        made, make_engine, seen = [0], container.make_engine, []
+
+        def counted() -> Engine:
+            made[0] += 1
+            return make_engine()
+
+        container.make_engine = counted  # type: ignore[method-assign]
+        looked, list_deliveries = asyncio.Event(), notifications.list_deliveries
+
+        async def listing(wanted: DeliveryFilter) -> list[Delivery]:
+            seen.append(wanted)
+            if len(seen) > 8:
+                looked.set()
+            return await list_deliveries(wanted)
+
+        notifications.list_deliveries = listing  # type: ignore[method-assign, assignment]
+        asking = asyncio.ensure_future(container.send_test("phone"))
+        await looked.wait()
+        meanwhile = made[0]
+        ids = [one.id for one in parcel.deliveries]
+        assert await notifications.settle_delivery(node, Settled("phone", parcel.key, ids, now))
+        return await asking, [meanwhile, made[0]]
+
+    sent, engines = app._host.run(beside)
+    assert (sent.state, engines) == (DeliveryState.SENT, [0, 1])
 
 
 def test_a_failure_says_why_at_once(app: Ostinato, server: Server) -> None:
