@@ -115,7 +115,7 @@ def test_a_message_under_way_on_a_node_that_drains_is_waited_for(app: Ostinato, 
                 looked.set()
             return await list_deliveries(wanted)
 
-        notifications.list_deliveries = listing  # type: ignore[method-assign, assignment]
+        notifications.list_deliveries = listing  # type: ignore[method-assign]
         asking = asyncio.ensure_future(container.send_test("phone"))
         await looked.wait()
         meanwhile = made[0]

@@ -17,7 +17,7 @@ from ostinato.clock import Micros
 from ostinato.errors import InvalidInput
 from ostinato.models.delivery_wait import AGAIN
 from ostinato.models.ids import IncidentId
-from ostinato.models.incident import FAILINGS, REOPENS_WITHIN, SWITCHED_OFF, IncidentChange, Notice
+from ostinato.models.incident import CHANGES_EVERY, FAILINGS, REOPENS_WITHIN, SWITCHED_OFF, IncidentChange, Notice
 from ostinato.models.notification import COOL_DOWN, NoticeKind, parse_subscription
 from ostinato.stores.runs import NOTHING_TOLD, Told
 from ostinato.stores.sql.connection import Connection, Values
@@ -26,15 +26,14 @@ from ostinato.stores.sql.incidents import CHANGE_COLUMNS, load_change
 
 __all__ = ["tell"]
 
-_MORE = """
-count = count + :count, last_at = :at, changed_at = :now, reason = :reason, last_run = coalesce(:run::bigint, last_run)
-"""
+_MORE = "count = count + :count, last_at = :at, reason = :reason, last_run = coalesce(:run::bigint, last_run)"
+# Once in a while: it is in an index. A look of the live stream goes back further than that, and sees the count.
 _COUNT_ON = f"""
-UPDATE incidents SET {_MORE}
+UPDATE incidents SET {_MORE}, changed_at = CASE WHEN changed_at > :lately THEN changed_at ELSE :now END
 WHERE subject = :subject AND cause = :cause AND closed_at IS NULL RETURNING {CHANGE_COLUMNS}
 """
 _REOPEN = f"""
-UPDATE incidents SET {_MORE},
+UPDATE incidents SET {_MORE}, changed_at = :now,
                      turned_at = :now, closed_at = NULL, closed_reason = NULL, reopened = reopened + 1, acked_at = NULL,
                      acked_by = NULL
 WHERE id = (SELECT max(id) FROM incidents WHERE subject = :subject AND cause = :cause AND closed_at > :since)
@@ -153,6 +152,7 @@ class _Telling:
             "kind": notice.kind,
             "at": notice.at,
             "now": self._now,
+            "lately": self._now - CHANGES_EVERY,
             "since": notice.at - REOPENS_WITHIN,
             "count": notice.count,
             "reason": notice.reason,
