@@ -289,10 +289,10 @@ async def test_a_fire_that_switches_breaks_or_ends_a_hold_is_a_change(store: Sto
     at = NOW + 6 * MINUTE
     id = await put(store)
     assert await fired(store, id, enabled=False, remaining=0, next_at=None) == at
-    assert await store.schedules.remove_schedule(id)
+    assert await store.schedules.remove_schedule(id, NOW)
     id = await put(store)
     assert await fired(store, id, broken="unreadable", enabled=False, runs=(), next_at=None) == at
-    assert await store.schedules.remove_schedule(id)
+    assert await store.schedules.remove_schedule(id, NOW)
     id = await put(store)
     hold = Pause(since=NOW + 5 * MINUTE, next_at=NOW + 5 * MINUTE, cause=Cause.BUDGET, reason="over budget")
     assert await store.schedules.pause_schedule(id, 1, hold, NOW + 1)

@@ -6,9 +6,10 @@ import asyncio
 from dataclasses import replace
 from typing import Any
 
-from ostinato.clock import SECOND, Micros
+from ostinato.clock import SECOND, Micros, from_micros
 from ostinato.models.ids import NodeId
 from ostinato.models.incident import SWITCHED_OFF, Incident, IncidentFilter, IncidentState, Notice
+from ostinato.models.live import Position
 from ostinato.models.notification import (
     RULE_KINDS,
     ChannelDraft,
@@ -180,7 +181,7 @@ async def test_of_a_removed_schedule_nobody_is_told_again(store: Store) -> None:
     await end(store)
     await end(store, RunState.SUCCEEDED, at=NOW + SECOND)
     await end(store, at=NOW + 2 * SECOND)
-    assert await store.schedules.remove_schedule(id)
+    assert await store.schedules.remove_schedule(id, NOW)
     assert [one.kind for one in await owed(store)] == ["failed", "recovered"]
 
 
@@ -348,8 +349,12 @@ async def test_a_removed_schedule_leaves_no_open_incident(store: Store) -> None:
     (id,) = await put_many(store, [draft("report")])
     notice = Notice(NoticeKind.MISSED, "report", NOW, cause="downtime", schedule="report")
     await store.schedules.record_fires([plan(id, notices=(notice,))], NOW)
-    assert await store.schedules.remove_schedule(id)
-    assert [incident.state for incident in await incidents(store)] == ["closed"]
+    assert await store.schedules.remove_schedule(id, NOW + HOUR)
+    (incident,) = await incidents(store)
+    assert (incident.state, incident.closed_at) == ("closed", from_micros(NOW + HOUR))
+    position = Position(run=0, event=0, audit=0, changed_at=NOW + HOUR, finished_at=NOW)
+    (changed,) = (await store.runs.changes_since(position, 10)).incidents
+    assert (changed.incident, changed.turned_at) == (incident, from_micros(NOW + HOUR)), "whoever watches sees it"
 
 
 async def test_what_was_told_goes_after_a_while_and_open_incidents_stay(store: Store) -> None:
