@@ -17,7 +17,7 @@ from ostinato.clock import Micros
 from ostinato.errors import InvalidInput
 from ostinato.models.delivery_wait import AGAIN
 from ostinato.models.ids import IncidentId
-from ostinato.models.incident import CHANGES_EVERY, FAILINGS, REOPENS_WITHIN, SWITCHED_OFF, IncidentChange, Notice
+from ostinato.models.incident import CHANGES_EVERY, FAILINGS, LATE, REOPENS_WITHIN, SWITCHED_OFF, IncidentChange, Notice
 from ostinato.models.notification import COOL_DOWN, NoticeKind, parse_subscription
 from ostinato.stores.runs import NOTHING_TOLD, Told
 from ostinato.stores.sql.connection import Connection, Values
@@ -180,16 +180,21 @@ class _Telling:
 
     async def _close(self, subject: str, notice: Notice) -> None:
         """It succeeded: end what is open, and tell those who were told."""
-        for row in await self._db.fetch(_CLOSE, {"subject": subject, "at": notice.at, "now": self._now}):
-            change = load_change(row, False, notice.at)
-            self.changes.append(change)
-            recovered = replace(
-                notice, kind=NoticeKind.RECOVERED, cause=change.cause, count=change.count, reason=change.reason
-            )
-            wanting = await self._wanting(recovered)
+        rows = await self._db.fetch(_CLOSE, {"subject": subject, "at": notice.at, "now": self._now})
+        if not rows:
+            return
+        closed = sorted((load_change(row, False, notice.at) for row in rows), key=lambda change: change.id)
+        self.changes += closed
+        wanting = await self._wanting(replace(notice, kind=NoticeKind.RECOVERED))
+        told_of: dict[str, list[tuple[IncidentChange, Micros]]] = {}
+        for change in closed:
             for channel, ready_at in (await self._told(change.id, wanting)).items():
                 if channel in wanting:
-                    self._add(_Owed(channel, NoticeKind.RECOVERED, recovered, change.id, ready_at, again=False))
+                    told_of.setdefault(channel, []).append((change, ready_at))
+        for channel, told in told_of.items():
+            recovered = _recovered(notice, [change for change, _ in told])
+            ready_at = max(ready_at for _, ready_at in told)
+            self._add(_Owed(channel, NoticeKind.RECOVERED, recovered, told[0][0].id, ready_at, again=False))
 
     async def _told(self, id: IncidentId, wanting: Sequence[str]) -> dict[str, Micros]:
         """Who was told last that it fails, or wanted to be, and from when on they may be told that it is over. What has
@@ -304,6 +309,19 @@ class _Telling:
 def _joined(before: Notice, notice: Notice) -> Notice:
     due_at = notice.due_at if before.due_at is None else before.due_at
     return replace(notice, count=before.count + notice.count, due_at=due_at)
+
+
+def _recovered(notice: Notice, closed: Sequence[IncidentChange]) -> Notice:
+    """One notice for all the incidents that a success closes: how many failures there were, and why. What is late or
+    was switched off is so because of others, which are counted already."""
+    counted = [change.count for change in closed if change.cause not in (LATE, SWITCHED_OFF)]
+    return replace(
+        notice,
+        kind=NoticeKind.RECOVERED,
+        cause=closed[0].cause,
+        count=sum(counted or [change.count for change in closed]),
+        reason="; ".join(dict.fromkeys(change.reason for change in closed if change.reason)) or None,
+    )
 
 
 def _rank(owed: _Owed) -> tuple[bool, int, bool]:
