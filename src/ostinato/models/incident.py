@@ -71,6 +71,9 @@ class Notice:
     due_at: Micros | None = None
     notify: Sequence[str] = ()
     """What the policy says of who is told."""
+    since: Micros | None = None
+    """When the first of several happened that it stands for, and its run."""
+    first_run: RunId | None = None
     closes: bool = False
     """Whether it ends the open incidents of its subject."""
 

@@ -26,7 +26,12 @@ from ostinato.stores.sql.incidents import CHANGE_COLUMNS, load_change
 
 __all__ = ["tell"]
 
-_MORE = "count = count + :count, last_at = :at, reason = :reason, last_run = coalesce(:run::bigint, last_run)"
+# What ended earlier may be written later: the runs of an incident are found by its time.
+_MORE = """
+count = count + :count, opened_at = CASE WHEN opened_at < :first_at THEN opened_at ELSE :first_at END,
+last_at = CASE WHEN last_at > :at THEN last_at ELSE :at END, reason = :reason,
+last_run = coalesce(:run::bigint, last_run)
+"""
 # Once in a while: it is in an index. A look of the live stream goes back further than that, and sees the count.
 _COUNT_ON = f"""
 UPDATE incidents SET {_MORE}, changed_at = CASE WHEN changed_at > :lately THEN changed_at ELSE :now END
@@ -44,7 +49,7 @@ RETURNING {CHANGE_COLUMNS}
 _OPEN = f"""
 INSERT INTO incidents (subject, cause, kind, opened_at, last_at, changed_at, turned_at, count, reason, first_run,
                        last_run, schedule, project)
-VALUES (:subject, :cause, :kind, :at, :at, :now, :now, :count, :reason, :run, :run, :schedule, :project)
+VALUES (:subject, :cause, :kind, :first_at, :at, :now, :now, :count, :reason, :first_run, :run, :schedule, :project)
 ON CONFLICT (subject, cause) WHERE closed_at IS NULL
 DO UPDATE SET count = incidents.count + excluded.count, last_at = excluded.last_at, changed_at = excluded.changed_at,
               reason = excluded.reason, last_run = coalesce(excluded.last_run, incidents.last_run)
@@ -151,6 +156,8 @@ class _Telling:
             "cause": notice.cause,
             "kind": notice.kind,
             "at": notice.at,
+            "first_at": notice.at if notice.since is None else notice.since,
+            "first_run": notice.run if notice.first_run is None else notice.first_run,
             "now": self._now,
             "lately": self._now - CHANGES_EVERY,
             "since": notice.at - REOPENS_WITHIN,
@@ -307,8 +314,17 @@ class _Telling:
 
 
 def _joined(before: Notice, notice: Notice) -> Notice:
-    due_at = notice.due_at if before.due_at is None else before.due_at
-    return replace(notice, count=before.count + notice.count, due_at=due_at)
+    """Both as one: the last of them, and since when."""
+    since, first_run = (before.at, before.run) if before.since is None else (before.since, before.first_run)
+    if notice.at < since:
+        since, first_run = notice.at, notice.run
+    return replace(
+        notice if notice.at >= before.at else before,
+        count=before.count + notice.count,
+        due_at=notice.due_at if before.due_at is None else before.due_at,
+        since=since,
+        first_run=first_run,
+    )
 
 
 def _recovered(notice: Notice, closed: Sequence[IncidentChange]) -> Notice:
