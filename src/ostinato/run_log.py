@@ -28,6 +28,7 @@ MOST_SCHEDULES = 20
 
 log = get_logger(RUN_LOGGER)
 
+_UTC = ("UTC", "Etc/UTC")
 _LEVELS = {
     RunState.SUCCEEDED: logging.INFO,
     RunState.FAILED: logging.ERROR,
@@ -160,7 +161,7 @@ def log_schedules(schedules: Sequence[Schedule], more: int = 0) -> None:
         else:
             told = f"next due at {_moment(to_micros(schedule.next_run_at))}"
         # Whose wall clock its timing means: all times of the log are in UTC.
-        timing = schedule.timing if schedule.zone == "UTC" else f"{schedule.timing}, {schedule.zone}"
+        timing = schedule.timing if schedule.zone in _UTC else f"{schedule.timing}, {schedule.zone}"
         log_fields(log, logging.INFO, "schedule %r (%s) is %s", schedule.name, timing, told, fields=fields)
     if more:
         log_fields(log, logging.INFO, "and %s", counted(more, "more schedule"), fields=_NOTHING)
