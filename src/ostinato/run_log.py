@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ostinato.clock import SECOND, Micros, from_micros
+from ostinato.clock import SECOND, Micros, from_micros, to_micros
 from ostinato.durations import elapsed
 from ostinato.logs import RUN_LOGGER, get_logger, log_fields
 from ostinato.models.ids import NodeId
@@ -20,7 +20,6 @@ from ostinato.models.schedule import Schedule, ScheduleState
 from ostinato.models.states import Cause, RunState
 from ostinato.models.work_kinds import counted_as
 from ostinato.plurals import counted
-from ostinato.timing.zones import local_time
 
 __all__ = ["MOST_SCHEDULES", "RunLog", "is_scheduling_logged", "log_cancelled", "log_schedules"]
 
@@ -29,6 +28,7 @@ MOST_SCHEDULES = 20
 
 log = get_logger(RUN_LOGGER)
 
+_UTC = ("UTC", "Etc/UTC")
 _LEVELS = {
     RunState.SUCCEEDED: logging.INFO,
     RunState.FAILED: logging.ERROR,
@@ -159,9 +159,10 @@ def log_schedules(schedules: Sequence[Schedule], more: int = 0) -> None:
             why = schedule.broken or schedule.off_note or schedule.next_run_reason
             told = f"{schedule.state}: {why}" if why else str(schedule.state)
         else:
-            due = local_time(schedule.zone, schedule.next_run_at)
-            told = f"next due at {due.isoformat(sep=' ', timespec='seconds')}"
-        log_fields(log, logging.INFO, "schedule %r (%s) is %s", schedule.name, schedule.timing, told, fields=fields)
+            told = f"next due at {_moment(to_micros(schedule.next_run_at))}"
+        # Whose wall clock its timing means: all times of the log are in UTC.
+        timing = schedule.timing if schedule.zone in _UTC else f"{schedule.timing}, {schedule.zone}"
+        log_fields(log, logging.INFO, "schedule %r (%s) is %s", schedule.name, timing, told, fields=fields)
     if more:
         log_fields(log, logging.INFO, "and %s", counted(more, "more schedule"), fields=_NOTHING)
 

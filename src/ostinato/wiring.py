@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Collection
 from typing import Any, Protocol
 
-from ostinato.clock import Clock
+from ostinato.clock import Clock, micros_of
 from ostinato.config import Settings, switched_off
 from ostinato.direct_execution import DirectExecution, ExecutionCallbacks
 from ostinato.engine.node import Engine
@@ -22,7 +22,7 @@ from ostinato.models.run import Ending, NewRun, OuterRun, Run
 from ostinato.models.states import Cause, RunState
 from ostinato.notifications.base import SendError, Unusable
 from ostinato.notifications.channels import Channels
-from ostinato.notifications.sender import has_sender
+from ostinato.notifications.sender import has_sender, is_busy
 from ostinato.service.schedules.drafts import Code
 from ostinato.service.services import Services
 from ostinato.stores.base import Store
@@ -208,8 +208,11 @@ class Container:
             pause = min(2 * pause, 0.5)
 
     async def _send_if_nobody_does(self, channel: str) -> None:
-        if (self.engine is not None and self.engine.sends) or await has_sender(self.store.nodes, self.clock.now()):
+        now = self.clock.now()
+        if (self.engine is not None and self.engine.sends) or await has_sender(self.store.nodes, now):
             return
+        if await is_busy(self.store, channel, now - micros_of(self.settings.lease)):
+            return  # an engine of ours could not claim it either
         engine = self.make_engine()
         await engine.prepare(takes_work=False)
         try:

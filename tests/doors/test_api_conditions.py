@@ -188,9 +188,9 @@ def test_what_was_changed_after_it_was_looked_at_is_not_removed(
     add(admin)
     plain = web.container.store.schedules.remove_schedule
 
-    async def overtaken(id: Any, version: int | None, spared: Any) -> bool:
+    async def overtaken(id: Any, now: int, version: int | None, spared: Any) -> bool:
         await web.container.services.schedules.edit("a", note="wait")
-        return await plain(id, version, spared)
+        return await plain(id, now, version, spared)
 
     monkeypatch.setattr(web.container.store.schedules, "remove_schedule", overtaken)
     answer = admin.send("DELETE", "/api/schedules/a", headers=seen(admin))

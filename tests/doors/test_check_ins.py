@@ -43,15 +43,24 @@ def test_its_flags_go_with_it_alone(cli: CommandLine) -> None:
     assert (answer.code, "not --shell and --check-in" in answer.err) == (2, True)
 
 
-def test_a_ping_address_is_printed_once(cli: CommandLine) -> None:
+def test_a_ping_address_is_printed_once(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     add(cli)
-    address = cli.ok("schedule", "ping-key", "backup").out.strip()
-    assert "/ping/" in address
+    monkeypatch.setenv("OSTINATO_PORT", "0")
+    assert cli("schedule", "ping-key", "backup").code == 2
+    monkeypatch.setenv("OSTINATO_PORT", "8321")
+    told = cli.ok("schedule", "ping-key", "backup")
+    address = told.out.strip()
+    assert address.startswith("http://127.0.0.1:8321/ping/")
+    assert "no running server is known: this is the address that the settings say" in told.err
     again = cli("schedule", "ping-key", "backup")
     assert (again.code, "--new" in again.err) == (1, True)
     new = json.loads(cli.ok("schedule", "ping-key", "backup", "--new", "--json").out)
     assert (new["purpose"], new["url"] != address, new["url"].endswith(new["path"])) == ("ping", True, True)
-    assert cli.ok("schedule", "badge", "backup").out.strip().endswith(".svg")
+    monkeypatch.setenv("OSTINATO_PUBLIC_URL", "https://jobs.example.org/ostinato")
+    badge = cli.ok("schedule", "badge", "backup")
+    assert badge.out.startswith("https://jobs.example.org/ostinato/badge/")
+    assert badge.out.strip().endswith(".svg")
+    assert "settings say" not in badge.err
 
 
 def test_a_check_in_cannot_be_executed_or_enqueued(cli: CommandLine) -> None:
@@ -62,8 +71,12 @@ def test_a_check_in_cannot_be_executed_or_enqueued(cli: CommandLine) -> None:
 @pytest.mark.parametrize(("status", "state"), [("0", "succeeded"), ("3", "failed")])
 def test_a_machine_checks_in_at_a_real_server(cli: CommandLine, status: str, state: str) -> None:
     add(cli)
-    made = json.loads(cli.ok("schedule", "ping-key", "backup", "--json").out)
     with Up(cli) as up:
+        eventually(
+            lambda: "page" in cli.ok("node", "ls", "--json").json[0]["services"], "its node says where", PATIENCE
+        )
+        made = json.loads(cli.ok("schedule", "ping-key", "backup", "--json").out)
+        assert made["url"] == f"{up.address}{made['path']}", "that of the server that runs"
         for said, printed in (("start", ""), (status, "copied 3 files\n")):
             called = call(f"{up.address}{made['path']}/{said}", printed, cli.folder)
             assert called == "OK\n"

@@ -45,6 +45,8 @@ def test_a_channel_is_added_changed_shown_and_removed_without_its_secret(cli: Co
         added.err == "added: channel 'phone', json://***@example.org/***; 'ostinato notify test phone' sends a test\n"
     )
     assert cli.ok("notify", "add", "phone", "--digest", "daily 08:00").err.startswith("changed: channel 'phone'")
+    again = cli.ok("notify", "add", "phone", URL, "--quiet", "22:00-07:00", "--digest", "daily 08:00")
+    assert again.err.startswith("unchanged: channel 'phone'")
     listed = cli.ok("notify", "ls")
     assert listed.out.splitlines()[0].split() == ["NAME", "URL", "LAST", "SENT", "STATE", "NOTE"]
     assert listed.out.splitlines()[1].split() == ["phone", "json://***@example.org/***", "never", "unused", "Ann's"]
@@ -95,6 +97,8 @@ def test_rules_are_for_a_project_or_for_all(cli: CommandLine) -> None:
     assert cli("notify", "rule", "add", "nobody", "--all").code == 2
     added = cli.ok("notify", "rule", "add", "--on", "failed,broken,missed", "--project", "blog", "ops")
     assert added.err == "added: rule 1: failed, broken, missed, of project 'blog', for 'ops'\n"
+    again = cli.ok("notify", "rule", "add", "--on", "broken,failed,missed", "--project", "blog", "ops")
+    assert again.err.startswith("unchanged: rule 1")
     digest = cli.ok("notify", "rule", "add", "--all", "ops", "--digest", "daily 08:00", "--json").json
     assert sorted(digest) == sorted(RULE_KEYS)
     assert (digest["on"], digest["project"], digest["digest"]) == ([], None, "daily 08:00")

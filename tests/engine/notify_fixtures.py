@@ -10,6 +10,7 @@ import pytest
 
 from ostinato import Ostinato
 from ostinato.models.notification import Channel, ChannelDraft, Delivery, DeliveryFilter, NoticeKind
+from tests.engine.conftest import MakeApp
 from tests.engine.http_server import Handler, Received, Server, answer, serving
 
 
@@ -17,6 +18,18 @@ from tests.engine.http_server import Handler, Received, Server, answer, serving
 def server() -> Iterator[Server]:
     with serving() as server:
         yield server
+
+
+@pytest.fixture
+def app(db: str, make_app: MakeApp) -> Ostinato:
+    """On each database; it may send to this machine."""
+    return make_app(db, notify_allow=("127.0.0.1",))
+
+
+@pytest.fixture
+def memory_app(make_app: MakeApp) -> Ostinato:
+    """The same in memory alone."""
+    return make_app("sqlite://:memory:", notify_allow=("127.0.0.1",))
 
 
 def channel(app: Ostinato, url: str, name: str = "phone", **fields: Any) -> None:
@@ -44,6 +57,11 @@ def deliveries(app: Ostinato) -> list[Delivery]:
     """All of them, the oldest first."""
     listed = app.with_engine(lambda engine: engine.store.notifications.list_deliveries(DeliveryFilter(limit=1000)))
     return listed[::-1]
+
+
+def states(app: Ostinato) -> list[str]:
+    """What has become of each, the oldest first."""
+    return [one.state for one in deliveries(app)]
 
 
 def channel_of(app: Ostinato, name: str = "phone") -> Channel:

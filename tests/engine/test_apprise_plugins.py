@@ -193,6 +193,7 @@ async def test_every_address_of_a_url_is_judged(channel: AppriseChannel, url: st
     ("url", "says"),
     [
         ("syslog://", "syslog:// is this machine itself"),
+        ("bluesky://ada@app-password", "bluesky:// sends to whatever server the directory of its accounts names"),
         ("slack://T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ/?template=/etc/passwd", "template= sends a file"),
         ("tgram://123456789:abcdefg_hijklmnop/42?template=/etc/passwd", "template= sends a file"),
         ("discord://4174216298/JHMHI8qBe7bk2ZwO5U711o3dV_js?template=http://inside.example/", "template= sends a file"),

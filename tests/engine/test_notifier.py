@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,25 +19,23 @@ from ostinato.models.notification import MESSAGES_A_MINUTE, DeliveryState, Notic
 from ostinato.notifications.sender import backoff
 from ostinato.stores.base import Parcel
 from ostinato.testing import FakeClock, drain, simulate
+from ostinato.testing.store_suite.builders import beat
 from tests.engine.conftest import MakeApp, eventually, on_shared
 from tests.engine.http_server import Server, Visit, answer
-from tests.engine.notify_fixtures import channel, channel_of, deliveries, hook, owe, said, server
+from tests.engine.notify_fixtures import (
+    app,
+    channel,
+    channel_of,
+    deliveries,
+    hook,
+    memory_app,
+    owe,
+    said,
+    server,
+    states,
+)
 
-__all__ = ["server"]
-
-
-@pytest.fixture
-def app(db: str, make_app: MakeApp) -> Ostinato:
-    return make_app(db, notify_allow=("127.0.0.1",))
-
-
-@pytest.fixture
-def memory_app(make_app: MakeApp) -> Ostinato:
-    return make_app("sqlite://:memory:", notify_allow=("127.0.0.1",))
-
-
-def states(app: Ostinato) -> list[str]:
-    return [one.state for one in deliveries(app)]
+__all__ = ["app", "memory_app", "server"]
 
 
 def test_a_message_is_posted_with_its_key_and_recorded(app: Ostinato, server: Server) -> None:
@@ -327,10 +326,12 @@ def test_many_notices_become_one_message_and_a_minute_has_few(
     app: Ostinato, server: Server, fake_clock: FakeClock
 ) -> None:
     hook(app, server)
-    for number in range(30):
+    owe(app, kind=NoticeKind.RECOVERED)
+    for number in range(29):
         owe(app, subject=f"job-{number}")
     drain(app)
-    assert [said(one)["title"] for one in server.received] == ["30 notices: 30 failed"]
+    assert [said(one)["title"] for one in server.received] == ["30 notices: 29 failed, 1 recovered"]
+    assert said(server.received[0])["type"] == "failure", "that of the worst of them"
     for number in range(MESSAGES_A_MINUTE + 5):
         owe(app, subject=f"job-{number}")
         drain(app)
@@ -339,6 +340,20 @@ def test_many_notices_become_one_message_and_a_minute_has_few(
     drain(app)
     assert said(server.received[-1])["title"] == "6 notices: 6 failed"
     assert set(states(app)) == {"sent"}
+
+
+def test_a_channel_says_why_it_waits_however_much_there_is(memory_app: Ostinato, server: Server) -> None:
+    hook(memory_app, server)
+
+    async def owe_later(engine: Engine) -> None:
+        now = engine.clock.now()
+        await engine.store.nodes.renew(replace(beat("sends"), now=now, lease_until=now + 3_600 * SECOND))
+        for later in (0, *range(1, 60)):
+            await engine.store.notifications.add_delivery("phone", "failed", "job", {}, now + later * SECOND)
+
+    memory_app.with_engine(owe_later)
+    found = memory_app.notifications.get("phone")
+    assert (found.waiting, found.waits) == (60, None), "the first is about to be sent"
 
 
 def test_quiet_hours_hold_back_what_can_wait(memory_app: Ostinato, server: Server, fake_clock: FakeClock) -> None:

@@ -14,23 +14,9 @@ from ostinato.testing import FakeClock, drain, simulate
 from ostinato.tuning import Tuning
 from tests.engine.conftest import PATIENCE, Gate, MakeApp, eventually
 from tests.engine.http_server import Server, Visit, answer
-from tests.engine.notify_fixtures import deliveries, hook, owe, said, server
+from tests.engine.notify_fixtures import app, deliveries, hook, memory_app, owe, said, server, states
 
-__all__ = ["server"]
-
-
-@pytest.fixture
-def app(db: str, make_app: MakeApp) -> Ostinato:
-    return make_app(db, notify_allow=("127.0.0.1",))
-
-
-@pytest.fixture
-def memory_app(make_app: MakeApp) -> Ostinato:
-    return make_app("sqlite://:memory:", notify_allow=("127.0.0.1",))
-
-
-def states(app: Ostinato) -> list[str]:
-    return [one.state for one in deliveries(app)]
+__all__ = ["app", "memory_app", "server"]
 
 
 def test_a_server_that_hangs_delays_no_other_channel_and_no_run(app: Ostinato, server: Server) -> None:

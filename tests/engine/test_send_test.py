@@ -10,21 +10,19 @@ import pytest
 
 from ostinato import Ostinato
 from ostinato.clock import SECOND, Micros
+from ostinato.engine.node import Engine
+from ostinato.models.ids import NodeId
 from ostinato.models.node import Node
-from ostinato.models.notification import Delivery, DeliveryState
+from ostinato.models.notification import Delivery, DeliveryFilter, DeliveryState
+from ostinato.stores.base import Settled
 from ostinato.testing.store_suite.builders import beat
 from ostinato.tuning import Tuning
 from ostinato.wiring import Container
 from tests.engine.conftest import PATIENCE, MakeApp
 from tests.engine.http_server import Server, answer
-from tests.engine.notify_fixtures import deliveries, hook, owe, said, server
+from tests.engine.notify_fixtures import app, deliveries, hook, owe, said, server
 
-__all__ = ["server"]
-
-
-@pytest.fixture
-def app(db: str, make_app: MakeApp) -> Ostinato:
-    return make_app(db, notify_allow=("127.0.0.1",))
+__all__ = ["app", "server"]
 
 
 def send_test(app: Ostinato, channel: str = "phone") -> Delivery:
@@ -91,6 +89,42 @@ def test_a_node_that_is_lost_meanwhile_is_not_waited_for(app: Ostinato, server: 
         return await asking
 
     assert app._host.run(beside).state is DeliveryState.SENT
+
+
+def test_a_message_under_way_on_a_node_that_drains_is_waited_for(app: Ostinato, server: Server) -> None:
+    hook(app, server)
+    owe(app)
+
+    async def beside(container: Container) -> tuple[Delivery, list[int]]:
+        notifications, now = container.store.notifications, app.clock.now()
+        node = NodeId("leaving")
+        await container.store.nodes.renew(replace(beat(node, draining=True), now=now, lease_until=now + 60 * SECOND))
+        (parcel,) = await notifications.claim_deliveries(node, now, [], 100)
+        made, make_engine, seen = [0], container.make_engine, []
+
+        def counted() -> Engine:
+            made[0] += 1
+            return make_engine()
+
+        container.make_engine = counted  # type: ignore[method-assign]
+        looked, list_deliveries = asyncio.Event(), notifications.list_deliveries
+
+        async def listing(wanted: DeliveryFilter) -> list[Delivery]:
+            seen.append(wanted)
+            if len(seen) > 8:
+                looked.set()
+            return await list_deliveries(wanted)
+
+        notifications.list_deliveries = listing  # type: ignore[method-assign]
+        asking = asyncio.ensure_future(container.send_test("phone"))
+        await looked.wait()
+        meanwhile = made[0]
+        ids = [one.id for one in parcel.deliveries]
+        assert await notifications.settle_delivery(node, Settled("phone", parcel.key, ids, now))
+        return await asking, [meanwhile, made[0]]
+
+    sent, engines = app._host.run(beside)
+    assert (sent.state, engines) == (DeliveryState.SENT, [0, 1])
 
 
 def test_a_failure_says_why_at_once(app: Ostinato, server: Server) -> None:

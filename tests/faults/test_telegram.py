@@ -10,7 +10,7 @@ import pytest
 
 from ostinato import Ostinato
 from tests.faults.nodes import Nodes, nodes
-from tests.telegram_server import TOKEN, TelegramServer, telegram_server
+from tests.telegram_server import PATIENCE, TOKEN, TelegramServer, telegram_server
 
 CHAT = 42
 
@@ -61,9 +61,10 @@ def test_a_command_whose_node_died_is_not_done_again(
     app: Ostinato, url: str, telegram: TelegramServer, tmp_path: Path, place: str
 ) -> None:
     app.schedules.add("job", "0 9 1 1 *", "work", overlap="allow")
-    telegram.write(CHAT, "/schedule run job")
     with nodes(url, tmp_path / "log", OSTINATO_FAILPOINTS=f"{place}=kill", **environment(telegram)) as first:
-        first.start().wait(60)
+        killed = first.start()
+        telegram.write(CHAT, "/schedule run job")
+        killed.wait(PATIENCE)
     with nodes(url, tmp_path / "log", **environment(telegram)) as second:
         second.start()
         told = "interrupted by a restart" if place == "telegram.done" else "job: run "
@@ -75,9 +76,10 @@ def test_a_command_whose_node_died_is_not_done_again(
 def test_a_text_whose_node_died_is_one_message(
     app: Ostinato, url: str, telegram: TelegramServer, tmp_path: Path
 ) -> None:
-    telegram.write(CHAT, "hello")
     with nodes(url, tmp_path / "log", OSTINATO_FAILPOINTS="telegram.handled=kill", **environment(telegram)) as first:
-        first.start().wait(60)
+        killed = first.start()
+        telegram.write(CHAT, "hello")
+        killed.wait(PATIENCE)
     with nodes(url, tmp_path / "log", **environment(telegram)) as second:
         second.start()
         telegram.wait_handled(telegram.write(CHAT, "/help"))

@@ -6,6 +6,7 @@ Every execution appends one line `schedule due attempt pid` to the log before it
 from __future__ import annotations
 
 import asyncio
+import importlib
 import os
 import random
 import signal
@@ -53,6 +54,9 @@ def make_app(url: str, log: str) -> Ostinato:
 
 async def main() -> None:
     app = make_app(sys.argv[1], sys.argv[2])
+    if app.settings.telegram.token is not None:
+        # Before it is ready: on busy cores this takes longer than a test waits for what a bot does.
+        importlib.import_module("aiogram")
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     async with app:

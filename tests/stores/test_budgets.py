@@ -63,7 +63,7 @@ async def test_a_schedule_is_removed_with_what_it_has_spent_and_its_run_still_en
     (kept,) = await start(store, other)
     await reserve(store, run)
     await reserve(store, kept)
-    assert await store.schedules.remove_schedule(id)
+    assert await store.schedules.remove_schedule(id, NOW)
     assert await raw(store, "SELECT schedule_id FROM spending") == [(other,)]
     assert await reserve(store, run) == Grant(refusal="its claim no longer holds")
     assert list((await store.runs.finish_runs([finish(run, cost=DOLLAR), finish(kept, cost=0)])).lost) == [run.id]
@@ -76,7 +76,7 @@ async def test_a_run_that_outlives_its_schedule_in_a_session_settles_in_peace(st
     await store.runs.trigger_run(scheduled_run(id, NOW, session="s", mode="queue", trigger=Trigger.MANUAL), None)
     run = await again(store)
     assert await reserve(store, run) == Grant(DOLLAR)
-    assert await store.schedules.remove_schedule(id)
+    assert await store.schedules.remove_schedule(id, NOW)
     assert await reserve(store, run) == Grant(refusal="its claim no longer holds")
     await end(store, finish(run, RunState.CANCELLED, cost=DOLLAR))
     assert await raw(store, "SELECT count(*) FROM spending") == [(0,)]
@@ -120,7 +120,7 @@ async def test_two_nodes_that_reserve_and_remove_at_once_do_not_fail(first: Stor
     for number in range(10):
         id = await put(first, f"s{number}")
         (run,) = await start(first, id)
-        answer, removed = await asyncio.gather(reserve(first, run), second.schedules.remove_schedule(id))
+        answer, removed = await asyncio.gather(reserve(first, run), second.schedules.remove_schedule(id, NOW))
         assert removed
         assert answer in (Grant(DOLLAR), Grant(refusal="its claim no longer holds"))
         assert await raw(second, "SELECT count(*) FROM spending") == [(0,)]

@@ -90,9 +90,9 @@ async def test_the_incidents_of_a_removed_schedule_are_closed(store: Store) -> N
     await opened(store, cause="raised")
     await opened(store, cause="late")
     await opened(store, "other")
-    assert not await store.schedules.remove_schedule(id, 7)
+    assert not await store.schedules.remove_schedule(id, NOW, 7)
     assert await states(store) == {"raised": None, "late": None}
-    assert await store.schedules.remove_schedule(id)
+    assert await store.schedules.remove_schedule(id, NOW)
     assert set((await states(store)).values()) == {"its schedule was removed"}
     assert await states(store, "other") == {"raised": None}
 

@@ -247,7 +247,7 @@ async def test_a_switch_whose_commit_is_unknown_is_not_taken_for_a_conflict(
     assert await store.schedules.change_schedule(id, 1, change(enabled=False, next_at=None), NOW)
     monkeypatch.undo()
     lose_answer(monkeypatch)
-    assert await store.schedules.remove_schedule(id)
+    assert await store.schedules.remove_schedule(id, NOW)
 
 
 async def test_a_cancel_whose_commit_is_unknown_says_what_it_ended(

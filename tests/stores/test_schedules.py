@@ -52,9 +52,9 @@ async def test_removing_a_schedule_takes_its_runs_attempts_and_output_with_it(st
             for run in claimed
         ]
     )
-    assert await store.schedules.remove_schedule(id)
+    assert await store.schedules.remove_schedule(id, NOW)
     assert [schedule.name for schedule in await store.schedules.list_schedules(ScheduleFilter())] == ["other"]
     for table in ("runs", "attempts", "output"):
         assert await raw(store, f"SELECT count(*) FROM {table}") == [(1,)], table
     assert await printed(store, claimed[1].id) == "of other"
-    assert not await store.schedules.remove_schedule(id)
+    assert not await store.schedules.remove_schedule(id, NOW)

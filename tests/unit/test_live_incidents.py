@@ -70,7 +70,7 @@ def test_each_turn_is_published_once() -> None:
             replace(incident, **fields), NOW + timedelta(seconds=seconds), NOW + timedelta(seconds=turned)
         )
 
-    looks = [at(0, 0), at(0, 0), at(1, 0, count=2), at(2, 2, CLOSED), at(3, 2, CLOSED), at(4, 4, reopened=1)]
+    looks = [at(0, 0), at(0, 0), at(0, 0, count=2), at(2, 2, CLOSED), at(3, 2, CLOSED), at(4, 4, reopened=1)]
     assert told_of(*looks) == [
         LiveKind.INCIDENT_OPENED,
         LiveKind.INCIDENT_CHANGED,

@@ -6,6 +6,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
+
 from ostinato.clock import to_micros
 from ostinato.models.ids import DeliveryId, IncidentId, RunId, ScheduleId
 from ostinato.models.incident import Incident, IncidentState
@@ -15,6 +17,7 @@ from ostinato.models.run import Run
 from ostinato.models.schedule import Schedule
 from ostinato.models.states import Cause, RunState, Trigger
 from ostinato.models.work import Agent, Function, Http, Shell, Work
+from ostinato.notifications.severity import Severity
 from ostinato.notifications.text import Facts, Message, compose, last_lines
 
 AT = datetime(2026, 11, 18, 3, 0, tzinfo=UTC)
@@ -267,6 +270,44 @@ def test_a_summary_counts_what_ended() -> None:
         "1 open incident",
         "#4f2a9c77",
     ]
+
+
+@pytest.mark.parametrize(
+    ("kinds", "severity"),
+    [
+        ([NoticeKind.RECOVERED, NoticeKind.FAILED, NoticeKind.LATE], Severity.FAILURE),
+        ([NoticeKind.SUCCEEDED, NoticeKind.MISSED, NoticeKind.RUN], Severity.WARNING),
+        ([NoticeKind.SUCCEEDED, NoticeKind.RUN], Severity.INFO),
+        ([NoticeKind.SUCCEEDED, NoticeKind.RECOVERED], Severity.SUCCESS),
+        ([NoticeKind.BROKEN], Severity.FAILURE),
+        ([NoticeKind.RUN], Severity.INFO),
+    ],
+)
+def test_a_message_is_as_grave_as_the_worst_that_it_tells(kinds: list[NoticeKind], severity: Severity) -> None:
+    told = compose([replace(DELIVERY, kind=kind) for kind in kinds], "4f2a9c77", Facts())
+    assert told.severity is severity
+
+
+@pytest.mark.parametrize(
+    ("data", "severity"),
+    [
+        ({"states": {"succeeded": 9, "failed": 1}, "failed": [["nightly", 1]], "open": 0}, Severity.FAILURE),
+        ({"states": {"succeeded": 9}, "failed": [["nightly", 1]], "open": 0}, Severity.FAILURE),
+        ({"states": {"succeeded": 9, "missed": 1}, "failed": [], "open": 0}, Severity.WARNING),
+        ({"states": {"succeeded": 9, "expired": 1}, "failed": [], "open": 0}, Severity.WARNING),
+        ({"states": {}, "failed": [], "open": 1}, Severity.WARNING),
+        ({"states": {"succeeded": 9, "skipped": 2}, "failed": [], "open": 0}, Severity.SUCCESS),
+        ({"states": {}, "failed": [], "open": 0}, Severity.INFO),
+    ],
+)
+def test_a_summary_is_as_grave_as_the_worst_that_it_counts(data: dict[str, Any], severity: Severity) -> None:
+    assert message(kind=NoticeKind.DIGEST, subject="shop", data=data, run=None).severity is severity
+
+
+def test_the_next_run_has_seconds_where_it_is_not_on_the_minute() -> None:
+    assert SCHEDULE.next_run_at is not None
+    soon = replace(SCHEDULE, next_run_at=SCHEDULE.next_run_at + timedelta(seconds=5))
+    assert "Next run: 2026-11-19 03:00:05 CET" in message(Facts(schedule=soon)).body.splitlines()
 
 
 def test_a_test_says_that_it_is_one() -> None:

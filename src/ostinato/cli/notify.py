@@ -68,12 +68,12 @@ def add(
     given = read_stdin("url") if url == "-" else url
     options = {"quiet": quiet, "digest": digest, "cool_down": cool_down, "tz": tz, "note": note}
     with opened(common) as database:
-        channel, is_new = database.ask(database.services.notifications.put(name, given, **options))
+        channel, did = database.ask(database.services.notifications.put(name, given, **options))
         problem = database.ask(database.services.notifications.examine(name))[name]
     if problem is not None:
         # Not refused: the machine that sends may have what this one lacks.
         warn(f"from this machine, nothing could be sent there: {problem}")
-    done = f"{'added' if is_new else 'changed'}: channel {name!r}, {channel.url}"
+    done = f"{did}: channel {name!r}, {channel.url}"
     tell(channel, f"{done}; 'ostinato notify test {name}' sends a test", as_json=common.json)
 
 

@@ -51,10 +51,10 @@ def add(
         hint = "give --project NAME, or --all for all of them"
         raise InvalidInput("a rule is for one project or for all", field="project", hint=hint)
     with opened(common) as database:
-        rule, is_new = database.ask(
+        rule, did = database.ask(
             database.services.notifications.put_rule(channel, on, project=project, digest=digest, tz=tz)
         )
-    tell(rule, f"{'added' if is_new else 'changed'}: {rule_line(rule)}, for {channel!r}", as_json=common.json)
+    tell(rule, f"{did}: {rule_line(rule)}, for {channel!r}", as_json=common.json)
 
 
 @app.command

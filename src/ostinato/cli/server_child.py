@@ -90,7 +90,7 @@ async def _serve(link: Link[FromServer, ToServer], begin: Begin) -> int:
         container = await open_container_with_remote_engine(begin.settings, SystemClock(), engine)
         try:
             async with serving(container, engine.say) as address:
-                engine.send(Serving(int(address.rpartition(":")[2])))
+                engine.send(Serving(int(address.rpartition(":")[2]), address))
                 settle()
                 await engine.hung_up.wait()
         finally:

@@ -83,6 +83,8 @@ class Serving(msgspec.Struct, tag="serving", frozen=True):
     """It takes requests, at this port."""
 
     port: int
+    address: str
+    """As a browser on this machine takes it."""
 
 
 class Failed(msgspec.Struct, tag="failed", frozen=True):

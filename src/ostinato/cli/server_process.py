@@ -91,6 +91,8 @@ class Engine(Protocol):
 
     def health(self) -> dict[str, Any]: ...
 
+    def tell_page(self, address: Callable[[], str | None]) -> None: ...
+
 
 class ServerProcess:
     """The server's process, and the next one if that is killed."""
@@ -103,6 +105,8 @@ class ServerProcess:
         self._engine: Engine | None = None
         self._state = EngineState(is_started=False)
         self._serving: Future[None] = Future()
+        self._serves_at: str | None = None
+        """Its address, while it serves."""
         self._stopped = threading.Event()
         self._ended = asyncio.Event()
         self._lock = threading.Lock()
@@ -130,6 +134,8 @@ class ServerProcess:
             self._state = EngineState(engine is not None, is_draining)
             if self._outbox is not None:
                 self._outbox.put(self._state)
+        if engine is not None:
+            engine.tell_page(lambda: self._serves_at)
 
     async def stop(self) -> None:
         """End it; it may still be about to start."""
@@ -188,6 +194,7 @@ class ServerProcess:
                     self._hang_up()
                 failure = self._attend(link)
             finally:
+                self._serves_at = None
                 with self._lock:
                     self._link, outbox_here, self._outbox = None, self._outbox, None
                     if outbox_here is not None:
@@ -212,8 +219,9 @@ class ServerProcess:
                 case Said(text):
                     if not self._serving.done():  # one that is started again has nothing new to say
                         self._loop.call_soon_threadsafe(self._talk, text)
-                case Serving(port):
+                case Serving(port, address):
                     self._settings = replace(self._settings, port=port)
+                    self._serves_at = address
                     if not self._serving.done():
                         self._serving.set_result(None)
                 case Failed(kind, text):

@@ -31,7 +31,7 @@ from ostinato.engine.statistics import Statistics
 from ostinato.engine.stopping import Stopping
 from ostinato.engine.ticker import Ticker
 from ostinato.engine.waker import Waker
-from ostinato.engine.watchdog import LoopMonitor, Watchdog
+from ostinato.engine.watchdog import LoopMonitor, ServiceHealth, Watchdog
 from ostinato.execution.descriptors import ensure_standard_descriptors
 from ostinato.execution.registry import Registry
 from ostinato.execution.runner import Runner
@@ -102,6 +102,8 @@ class Engine:
         self._next_due_at: Micros | None = None
         self._stopped_runs = 0
         """How many runs were stopped because the lease could not be renewed."""
+        self._page_address: Callable[[], str | None] = lambda: None
+        """Where the page is served beside it, while it is."""
         self._jump: dict[str, Any] | None = None
         """By how many seconds the clock was set last, and when."""
 
@@ -349,6 +351,8 @@ class Engine:
     def _beat(self, now: Micros, lease_until: Micros) -> NodeBeat:
         ensure_standard_descriptors()
         services = {name: asdict(health) for name, health in self.watchdog.services.items()}
+        if (address := self._page_address()) is not None:
+            services["page"] = asdict(ServiceHealth(up=True, status=address))
         return NodeBeat(
             id=self.id,
             host=socket.gethostname(),
@@ -413,6 +417,11 @@ class Engine:
             and not self.lease.is_lost
             and not self.is_database_lost()
         )
+
+    def tell_page(self, address: Callable[[], str | None]) -> None:
+        """The page is served beside this engine: others shall know where, while it is."""
+        self._page_address = address
+        self._beat_now()
 
     def ask_drain(self, drain: bool) -> None:
         """Somebody asks this node to take no more work, or to take work again. Its state is told at once."""

@@ -17,6 +17,7 @@ from ostinato.models.notification import NoticeKind
 from ostinato.models.states import RunState
 
 __all__ = [
+    "CHANGES_EVERY",
     "EACH_RUN",
     "FAILINGS",
     "LATE",
@@ -34,6 +35,9 @@ __all__ = [
 
 REOPENS_WITHIN: Micros = 3_600 * SECOND
 """What fails again so soon after it recovered is the same incident."""
+
+CHANGES_EVERY: Micros = SECOND
+"""How often failures that are only counted write when an incident changed. The live stream looks back further."""
 
 FAILINGS = frozenset({NoticeKind.FAILED, NoticeKind.BROKEN, NoticeKind.MISSED, NoticeKind.LATE})
 """The kinds of notices that open an incident."""
@@ -67,6 +71,9 @@ class Notice:
     due_at: Micros | None = None
     notify: Sequence[str] = ()
     """What the policy says of who is told."""
+    since: Micros | None = None
+    """When the first of several happened that it stands for, and its run."""
+    first_run: RunId | None = None
     closes: bool = False
     """Whether it ends the open incidents of its subject."""
 

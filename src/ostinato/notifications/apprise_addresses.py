@@ -15,9 +15,11 @@ _HERE = "is this machine itself"
 LOCAL: Mapping[str, str] = {
     **dict.fromkeys(("NotifyBlink1", "NotifyDBus", "NotifyGLib", "NotifyGnome"), _HERE),
     **dict.fromkeys(("NotifyMacOSX", "NotifySyslog", "NotifyWindows"), _HERE),
+    "NotifyBlueSky": "sends to whatever server the directory of its accounts names",
     "NotifyVapid": "has its addresses in a file",
 }
-"""What no channel can be, by the name of its class, and why: it runs a program here, writes a log, lights a lamp."""
+"""What no channel can be, by the name of its class, and why: it runs a program here, writes a log, lights a lamp, or
+connects to what nobody here could judge."""
 _TEMPLATE = ("template",)
 _KEYS = ("pgppub", "pgpprv", "wkd")
 FETCHED: Mapping[str, tuple[str, ...]] = {

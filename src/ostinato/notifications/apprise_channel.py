@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 from ostinato.execution.executors.http.addresses import AllowedHosts
 from ostinato.execution.threads import on_own_thread
 from ostinato.models.channel_url import mask_url, scheme_of
-from ostinato.models.notification import NoticeKind
 from ostinato.notifications.apprise_addresses import hosts_of, refusal_of
 from ostinato.notifications.base import SendError, Unusable
 from ostinato.notifications.text import Message
@@ -32,14 +31,6 @@ __all__ = ["AppriseChannel"]
 CONNECT_SECONDS, READ_SECONDS = 10.0, 20.0
 """What a server has to take a connection, and to answer: together what a message may take before it is late."""
 DELIVERY_HEADER = "Ostinato-Delivery"
-_TYPES = {
-    NoticeKind.FAILED: "failure",
-    NoticeKind.BROKEN: "failure",
-    NoticeKind.MISSED: "warning",
-    NoticeKind.LATE: "warning",
-    NoticeKind.RECOVERED: "success",
-    NoticeKind.SUCCEEDED: "success",
-}
 
 _TALKATIVE = ("apprise", "urllib3.connectionpool", "urllib3.util.retry")
 """The loggers that URLs are logged by."""
@@ -169,7 +160,7 @@ def _notify(plugin: Any, message: Message, heard: list[str]) -> SendError | None
     result = sender.notify(
         body=message.body or " ",
         title=message.title,
-        notify_type=_TYPES.get(message.kind, "info"),
+        notify_type=message.severity.value,
         body_format=NotifyFormat.TEXT,
     )
     # Each try for itself: a URL may say that its failures do not matter.

@@ -21,7 +21,7 @@ from ostinato.errors import OstinatoError, StoreError, StoreUnavailable
 from ostinato.logs import get_logger, one_line
 from ostinato.models.ids import NodeId
 from ostinato.models.incident import NO_INTERESTS, IncidentChange
-from ostinato.models.notification import NoticeKind, Rule
+from ostinato.models.notification import DeliveryFilter, DeliveryState, NoticeKind, Rule
 from ostinato.models.quiet import held_until
 from ostinato.notifications.base import SendError, Suppressed
 from ostinato.notifications.channels import Channels
@@ -30,7 +30,7 @@ from ostinato.notifications.text import Message, compose
 from ostinato.stores.base import NodeStore, Parcel, Settled, Store, Told
 from ostinato.timing import parse_timing
 
-__all__ = ["Notifier", "backoff", "has_sender"]
+__all__ = ["Notifier", "backoff", "has_sender", "is_busy"]
 
 log = get_logger("ostinato.notifications")
 
@@ -273,6 +273,14 @@ class Notifier:
 async def has_sender(nodes: NodeStore, now: Micros) -> bool:
     """Whether a node lives: each of them sends what is owed to channels."""
     return any(node.state == "alive" for node in await nodes.list_nodes(now))
+
+
+async def is_busy(store: Store, channel: str, since: Micros) -> bool:
+    """Whether a process that was heard since then, one that drains say, is sending something to this channel: what else
+    there is waits for that."""
+    sending = DeliveryFilter(channel=channel, state=DeliveryState.SENDING, limit=1)
+    senders = {one.node for one in await store.notifications.list_deliveries(sending)}
+    return bool(senders) and any(id in senders and at > since for id, at in await store.nodes.signs_of_life())
 
 
 def backoff(failures: int, spread: float) -> timedelta:

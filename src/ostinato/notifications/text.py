@@ -25,6 +25,7 @@ from ostinato.models.schedule import Schedule
 from ostinato.models.states import RunState
 from ostinato.models.work import Http, ProcessWork, Shell, answer_text
 from ostinato.models.work_kinds import line_of
+from ostinato.notifications.severity import Severity, severity_of
 from ostinato.plurals import counted, totals_text
 
 __all__ = ["Facts", "Message", "compose", "last_lines"]
@@ -70,9 +71,12 @@ class Message:
     key: str
     """The same whenever it is sent again. It stands at the end of the body too, but for an answer."""
     kind: NoticeKind
+    """Of its first notice, if it tells many."""
     run: RunId | None = None
     schedule: str | None = None
     """What a person may want to do something about; of one notice, not of many."""
+    severity: Severity = Severity.INFO
+    """Of the worst that it tells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,13 +100,13 @@ def last_lines(lines: Sequence[str]) -> list[str]:
 
 def compose(deliveries: Sequence[Delivery], key: str, facts: Facts) -> Message:
     """The message of a parcel; the facts are of its delivery, if it has just one."""
-    first = deliveries[0]
+    first, severity = deliveries[0], severity_of(deliveries)
     if len(deliveries) > 1:
         title, lines = _of_many(deliveries, facts)
-        return Message(title, _body(lines, key), key, first.kind)
+        return Message(title, _body(lines, key), key, first.kind, severity=severity)
     match first.kind:
         case NoticeKind.ANSWER:
-            return Message("", _answer(first, facts), key, first.kind, first.run)
+            return Message("", _answer(first, facts), key, first.kind, first.run, severity=severity)
         case NoticeKind.TEST:
             title = f"Test of the channel {first.channel}"
             lines = [f"If you can read this, the channel {first.channel} works."]
@@ -110,7 +114,7 @@ def compose(deliveries: Sequence[Delivery], key: str, facts: Facts) -> Message:
             title, lines = _digest(first, facts)
         case _:
             title, lines = _title(first, facts), [*_lines(first, facts), *_link(first, facts)]
-    return Message(title, _body(lines, key), key, first.kind, first.run, first.schedule)
+    return Message(title, _body(lines, key), key, first.kind, first.run, first.schedule, severity)
 
 
 def _body(lines: Sequence[str], key: str) -> str:
@@ -207,7 +211,7 @@ def _next(facts: Facts, zone: str) -> Iterator[str]:
     if schedule is None:
         return
     if schedule.next_run_at is not None:
-        yield f"Next run: {_time(schedule.next_run_at, zone)}"
+        yield f"Next run: {_time(schedule.next_run_at, zone, exact=True)}"
     elif schedule.broken is not None:
         yield f"It is off until somebody enables it: ostinato schedule enable {_cut(schedule.name, NAME)}"
 
@@ -278,8 +282,10 @@ def _answer(delivery: Delivery, facts: Facts) -> str:
     return f"It {words}" + (f": {_cut(_clean(reason), RESULT)}" if reason else ".")
 
 
-def _time(moment: datetime, zone: str) -> str:
-    return f"{moment.astimezone(ZoneInfo(zone)):%Y-%m-%d %H:%M %Z}"
+def _time(moment: datetime, zone: str, *, exact: bool = False) -> str:
+    """On the wall of the zone; with seconds only if it must be `exact`, and is not on the minute."""
+    seconds = ":%S" if exact and moment.second else ""
+    return f"{moment.astimezone(ZoneInfo(zone)):%Y-%m-%d %H:%M{seconds} %Z}"
 
 
 def _clean(text: str) -> str:

@@ -12,9 +12,6 @@ from ostinato.stores.base import Store
 
 __all__ = ["DeliveryWaits"]
 
-_MOST = 50
-"""So many that wait for a channel are looked at to find the one that goes first."""
-
 
 class DeliveryWaits:
     """Reads only if something waits."""
@@ -34,8 +31,7 @@ class DeliveryWaits:
 
     async def first(self, channel: str) -> Wait | None:
         """Why the channel does not get now what goes there first."""
-        pending = DeliveryFilter(channel=channel, state=DeliveryState.PENDING, limit=_MOST)
-        waits = [one.waits for one in await self.of(await self._store.notifications.list_deliveries(pending))]
+        waits = [one.waits for one in await self.of(await self._store.notifications.first_deliveries(channel))]
         known = [wait for wait in waits if wait is not None]
         if len(known) < len(waits):
             return None  # something is about to be sent

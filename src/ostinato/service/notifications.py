@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from enum import StrEnum
 from typing import Any, Protocol
 
 from ostinato.clock import Clock, Micros, from_micros, micros_of
@@ -45,7 +46,7 @@ from ostinato.stores.base import Store
 from ostinato.timing import parse_timing
 from ostinato.timing.zones import check_zone
 
-__all__ = ["ChannelRule", "ChannelStatus", "NotificationService", "RemovedChannel", "Sender"]
+__all__ = ["ChannelRule", "ChannelStatus", "NotificationService", "Put", "RemovedChannel", "Sender"]
 
 log = get_logger("ostinato")
 
@@ -116,6 +117,14 @@ class RemovedChannel:
     """The schedules that still name it, and tell it nothing more."""
 
 
+class Put(StrEnum):
+    """What was done to have something as it is wanted."""
+
+    ADDED = "added"
+    CHANGED = "changed"
+    UNCHANGED = "unchanged"
+
+
 class Sender(Protocol):
     """Who sends, as far as a verb needs it. The container answers it."""
 
@@ -137,8 +146,14 @@ class Sender(Protocol):
         ...
 
 
-def _about_channel(given: dict[str, Any], _: object) -> str:
-    """For the audit log: the name, and of the URL what may be shown."""
+def _about_rule(given: dict[str, Any], answer: tuple[object, Put]) -> str | None:
+    return None if answer[1] is Put.UNCHANGED else str(given.pop("channel"))
+
+
+def _about_channel(given: dict[str, Any], answer: tuple[object, Put]) -> str | None:
+    """For the audit log, if something was done: the name, and of the URL what may be shown."""
+    if answer[1] is Put.UNCHANGED:
+        return None
     if given.get("url") is not None:
         given["url"] = mask_url(given["url"])
     return str(given.pop("name"))
@@ -211,8 +226,8 @@ class NotificationService:
         digest: str | None = None,
         tz: str | None = None,
         cool_down: Duration | None = None,
-    ) -> tuple[ChannelStatus, bool]:
-        """The same; says also whether it is new."""
+    ) -> tuple[ChannelStatus, Put]:
+        """The same; says also what was done."""
         check_channel(name)
         chat = name.removeprefix(_CHAT)
         if url is not None and chat != name and url != f"telegram://{chat}":
@@ -233,12 +248,12 @@ class NotificationService:
             cool_down=before.cool_down if cool_down is None else _checked_cool_down(cool_down),
         )
         if known is not None and draft == known:
-            return await self.get(name), False
+            return await self.get(name), Put.UNCHANGED
         if draft.url != before.url and not is_reference(draft.url):
             await self._sender.refuse_channel(draft.url)
         is_new = await self._store.notifications.put_channel(draft, now)
         self._known.add(name)
-        return await self.get(name), is_new
+        return await self.get(name), Put.ADDED if is_new else Put.CHANGED
 
     @audited("channel.remove")
     async def remove(self, name: str, *, force: bool = False) -> RemovedChannel:
@@ -292,7 +307,7 @@ class NotificationService:
         """
         return (await self.put_rule(channel, on, project=project, digest=digest, tz=tz))[0]
 
-    @audited("rule.add")
+    @audited("rule.add", about=_about_rule)
     async def put_rule(
         self,
         channel: str,
@@ -301,8 +316,8 @@ class NotificationService:
         project: str | None = None,
         digest: str | None = None,
         tz: str | None = None,
-    ) -> tuple[ChannelRule, bool]:
-        """The same; says also whether it is new."""
+    ) -> tuple[ChannelRule, Put]:
+        """The same; says also what was done."""
         await self.check_names([channel], "channel")
         if project is not None:
             await self._projects.get(project)
@@ -310,12 +325,15 @@ class NotificationService:
         zone = self._zone if tz is None else check_zone(tz)
         now = self._clock.now()
         text, due_at = (None, None) if digest is None else _checked_digest(digest, zone, now)
+        for rule in await self._store.notifications.list_rules(channel):
+            if (rule.project, rule.kinds, rule.digest, rule.zone) == (project, kinds, text, zone):
+                return _rule(rule), Put.UNCHANGED
         id, is_new = await self._store.notifications.put_rule(
             RuleDraft(channel, kinds, project, text, zone, due_at), now
         )
         for rule in await self._store.notifications.list_rules(channel):
             if rule.id == id:
-                return _rule(rule), is_new
+                return _rule(rule), Put.ADDED if is_new else Put.CHANGED
         raise NotFound(f"rule {id} was removed in the meantime")
 
     @audited("rule.remove")

@@ -112,6 +112,11 @@ class NotificationStore(Protocol):
 
     async def list_deliveries(self, wanted: DeliveryFilter) -> list[Delivery]: ...
 
+    async def first_deliveries(self, channel: str) -> list[Delivery]:
+        """Of what is pending for a channel, those of each kind that can go first: the one that is ready first, and the
+        oldest. The oldest first."""
+        ...
+
     async def recent_messages(self, channel: str, since: Micros) -> list[Micros]:
         """When each message was sent to a channel since then; those that count towards no limit are left out."""
         ...

@@ -115,10 +115,11 @@ class ScheduleStore(Protocol):
         ...
 
     async def remove_schedule(
-        self, id: ScheduleId, version: int | None = None, spared: Sequence[RunId] | None = None
+        self, id: ScheduleId, now: Micros, version: int | None = None, spared: Sequence[RunId] | None = None
     ) -> bool:
-        """Delete it with its runs, attempts and output; with `version`, only if it still has that one; with `spared`,
-        only if no other run of it is under way. What is under way on a living node then counts as given up."""
+        """Delete it with its runs, attempts and output, and close its incidents; with `version`, only if it still has
+        that one; with `spared`, only if no other run of it is under way. What is under way on a living node then counts
+        as given up."""
         ...
 
     async def pause_schedule(self, id: ScheduleId, version: int, pause: Pause, now: Micros) -> bool:

@@ -14,7 +14,7 @@ from ostinato.api.segments import Name, Number, path_of, routes_of
 from ostinato.api.shapes.notifications import DeliveryQuery, NewChannel, NewRule, RemoveChannel
 from ostinato.models.notification import Delivery
 from ostinato.service.answers import DeliveryPage, Listed
-from ostinato.service.notifications import ChannelRule, ChannelStatus
+from ostinato.service.notifications import ChannelRule, ChannelStatus, Put
 
 __all__ = ["router"]
 
@@ -31,7 +31,7 @@ async def list_channels(services: Served, container: Container, _: Viewer) -> Li
 async def add_channel(body: NewChannel, services: Served, _: Admin) -> Annotated[Response, ChannelStatus]:
     """Add a channel, or change what is given of the one of this name; doing it twice changes nothing."""
     with at("digest"):
-        channel, is_new = await services.notifications.put(
+        channel, did = await services.notifications.put(
             body.name,
             body.url,
             note=body.note,
@@ -40,8 +40,8 @@ async def add_channel(body: NewChannel, services: Served, _: Admin) -> Annotated
             tz=body.zone,
             cool_down=body.cool_down,
         )
-    headers = {"Location": path_of("channels", channel.name)} if is_new else None
-    return json_answer(channel, 201 if is_new else 200, headers)
+    headers = {"Location": path_of("channels", channel.name)} if did is Put.ADDED else None
+    return json_answer(channel, 201 if did is Put.ADDED else 200, headers)
 
 
 @router.get("/api/channels/{name}")
@@ -74,10 +74,10 @@ async def list_rules(services: Served, container: Container, _: Viewer) -> Liste
 async def add_rule(body: NewRule, services: Served, _: Admin) -> Annotated[Response, ChannelRule]:
     """Tell a channel what happens, in one project or in all. It replaces the rule of the same channel and project."""
     with at("digest"):
-        rule, is_new = await services.notifications.put_rule(
+        rule, did = await services.notifications.put_rule(
             body.channel, body.on, project=body.project, digest=body.digest, tz=body.zone
         )
-    return json_answer(rule, 201 if is_new else 200)
+    return json_answer(rule, 201 if did is Put.ADDED else 200)
 
 
 @router.delete("/api/rules/{id}", status_code=204)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+import socket
+from collections.abc import Callable, Coroutine, Iterable
 from typing import TYPE_CHECKING, Any
 
 from ostinato.cli.console import emit, emit_json, plain, say
 from ostinato.cli.open_database import opened
 from ostinato.cli.options import NO_COMMON, Common, ScheduleName
+from ostinato.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from ostinato.models.node import Node
     from ostinato.service.schedules.keys import ScheduleKey
     from ostinato.service.schedules.service import ScheduleService
 
@@ -44,11 +47,25 @@ def _print_key(common: Common, make: Callable[[ScheduleService], Coroutine[Any, 
     from ostinato.cli.server import address_text
 
     with opened(common) as database:
-        made = database.ask(make(database.services.schedules))
         settings = database.app.settings
-    url = address_text(settings, settings.port) + made.path
+        known = settings.public_url or _served_at(database.ask(database.services.nodes.list()))
+        if known is None and settings.port == 0:
+            hint = "start the server first, or set public_url or the port that it will have"
+            raise InvalidInput("no running server is known, and port 0 means any free port", field="port", hint=hint)
+        made = database.ask(make(database.services.schedules))
+    url = (known or address_text(settings, settings.port)) + made.path
     if common.json:
         emit_json({**plain(made), "url": url})
         return
     emit(url)
     say(said)
+    if known is None:
+        say(f"no running server is known: this is the address that the settings say; elsewhere, append {made.path}")
+
+
+def _served_at(nodes: Iterable[Node]) -> str | None:
+    """Where a node serves the page, one of this machine rather than another one; None if none is known to."""
+    serving = [node for node in nodes if node.state != "lost" and "page" in node.services]
+    here = socket.gethostname()
+    serving.sort(key=lambda node: node.host != here)
+    return str(serving[0].services["page"]["status"]) if serving else None

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Protocol, TypeVar
 
+from ostinato.coroutines import driven
 from ostinato.errors import InvalidInput
 
-__all__ = ["Caller", "Connection", "DjangoConnection", "SqlAlchemyConnection", "driven", "recognise"]
+__all__ = ["Caller", "Connection", "DjangoConnection", "SqlAlchemyConnection", "recognise"]
 
 T = TypeVar("T")
 Row = tuple[Any, ...]
@@ -75,17 +76,6 @@ def recognise(connection: object) -> Caller:
             case "django", "ConnectionProxy":
                 return _Django(connection._connections[connection._alias])  # type: ignore[attr-defined]
     raise InvalidInput(f"{type(connection).__name__} is no connection that is known", field="connection", hint=_HINT)
-
-
-def driven(coroutine: Coroutine[Any, Any, T]) -> T:
-    """What a coroutine answers that waits for nothing."""
-    try:
-        coroutine.send(None)
-    except StopIteration as end:
-        result: T = end.value
-        return result
-    coroutine.close()
-    raise RuntimeError("a sync connection was waited for")
 
 
 class _Psycopg:

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol, TypeVar
 
 from ostinato.clock import Micros
+from ostinato.coroutines import driven
 from ostinato.errors import InvalidInput, StoreError
 from ostinato.integrations.transactions import table
 from ostinato.integrations.transactions.connections import (
@@ -16,7 +17,6 @@ from ostinato.integrations.transactions.connections import (
     DjangoConnection,
     SqlAlchemyConnection,
     Use,
-    driven,
 )
 from ostinato.models.outbox import OutboxRow
 

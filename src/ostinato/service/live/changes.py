@@ -24,7 +24,8 @@ __all__ = ["FLOOD", "MARGIN", "MOST_QUEUED", "OVERLAP", "PublishedSoFar", "Tail"
 FLOOD = 2_000
 """So many new runs behind a look are not read any more, but counted."""
 MARGIN: Micros = 10 * SECOND
-"""How far the clocks of two nodes may be apart, with the time that a commit takes."""
+"""How far the clocks of two nodes may be apart, with the time that a commit takes, and that an incident may be counted
+on without a new time of its change."""
 OVERLAP = 100
 """PostgreSQL commits out of order: so many ids before the last one are read again by each look."""
 MOST_QUEUED = 2_000

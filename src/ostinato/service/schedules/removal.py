@@ -55,7 +55,8 @@ class Removal:
             given_up = await self._given_up(schedule)
             is_late = asyncio.get_running_loop().time() >= ends_at
             if not (running or given_up) or (force and (is_late or not running)):
-                if await self._store.schedules.remove_schedule(schedule.id, wanted, None if force else spared):
+                now, spares = self._clock.now(), None if force else spared
+                if await self._store.schedules.remove_schedule(schedule.id, now, wanted, spares):
                     return sorted({*running, *(one.run for one in given_up)})
                 current = await self._store.schedules.get_schedule(schedule.name)
                 if is_expected and (current is None or current.revision != schedule.revision):

@@ -32,6 +32,7 @@ __all__ = [
     "add_delivery",
     "claim_deliveries",
     "counts",
+    "first_deliveries",
     "list_deliveries",
     "load_delivery",
     "new_key",
@@ -52,6 +53,14 @@ _CONDITIONS = {
     "incident": "d.incident_id = :incident",
     "before_id": "d.id < :before_id",
 }
+# Of one kind, one of these is held back least: the digest of a channel counts from the age of a notice.
+_FIRST = f"""
+SELECT {COLUMNS} FROM deliveries d JOIN (
+    SELECT id, row_number() OVER (PARTITION BY kind ORDER BY ready_at, id) AS by_time,
+               row_number() OVER (PARTITION BY kind ORDER BY id) AS by_age
+    FROM deliveries WHERE channel = :channel AND state = 'pending') f ON f.id = d.id
+WHERE f.by_time = 1 OR f.by_age = 1 ORDER BY d.id
+"""
 _ADD = """
 INSERT INTO deliveries (key, at, channel, kind, subject, ready_at, data)
 VALUES (:key, :now, :channel, :kind, :subject, :now, :data) RETURNING id
@@ -170,6 +179,11 @@ async def list_deliveries(db: Connection, wanted: DeliveryFilter) -> list[Delive
     clauses, values = given(wanted, _CONDITIONS)
     query = f"SELECT {COLUMNS} FROM deliveries d {where(clauses)} ORDER BY d.id DESC LIMIT {int(wanted.limit)}"
     return [load_delivery(row) for row in await db.fetch(query, values)]
+
+
+async def first_deliveries(db: Connection, channel: str) -> list[Delivery]:
+    """Of each kind, what can go to a channel first."""
+    return [load_delivery(row) for row in await db.fetch(_FIRST, {"channel": channel})]
 
 
 async def recent_messages(db: Connection, channel: str, since: Micros) -> list[Micros]:

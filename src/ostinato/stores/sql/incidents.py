@@ -68,8 +68,8 @@ _DROP_REPEATS = f"""
 UPDATE deliveries SET state = 'dropped', error = :why
 WHERE incident_id = ANY (:ids::bigint[]) AND state = 'pending' AND data LIKE '%"{AGAIN}":true%'
 """
-# What ended in its time: its subject is a schedule, whose runs an index has, or a task. A run that succeeded has its
-# errors as its cause.
+# What ended in its time for its cause, and is of its subject as `subject_of` says: a schedule, whose runs an index has,
+# a task, what sessions run, or one command. All these were counted. A run that succeeded has its errors as its cause.
 _IN_ITS_TIME = """
 r.finished_at >= i.opened_at AND r.finished_at <= i.last_at
   AND (r.cause = i.cause AND (r.state IN ('failed', 'expired') OR r.cause IN ('errors', 'late'))
@@ -83,12 +83,12 @@ SELECT id, is_manual FROM (
     WHERE i.id = :id AND {_IN_ITS_TIME}
     UNION ALL
     SELECT r.id, r.trigger = 'manual' FROM incidents i
-    JOIN runs r ON coalesce(r.task, r.kind) = i.subject
+    JOIN runs r ON CASE WHEN r.kind = 'function' THEN r.task ELSE r.kind END = i.subject
     WHERE i.id = :id AND i.schedule IS NULL AND {_IN_ITS_TIME}
-      AND NOT EXISTS (SELECT 1 FROM schedules s WHERE s.id = r.schedule_id)
+      AND r.schedule_id IS NULL AND (r.kind = 'function' OR r.session IS NOT NULL)
     UNION ALL
     SELECT r.id, r.trigger = 'manual' FROM incidents i
-    JOIN runs f ON f.id = i.first_run JOIN runs r ON r.kind = f.kind AND r.work = f.work
+    JOIN runs f ON f.id = i.last_run JOIN runs r ON r.kind = f.kind AND r.work = f.work
     WHERE i.id = :id AND i.schedule IS NULL AND i.subject LIKE f.kind || ' %' AND {_IN_ITS_TIME}
       AND r.schedule_id IS NULL AND r.session IS NULL) found
 ORDER BY is_manual, id DESC LIMIT :limit

@@ -35,6 +35,7 @@ class Notifications:
     incident_runs = reading(incidents.incident_runs)
     repeated_runs = reading(incidents.repeated_runs)
     list_deliveries = reading(deliveries.list_deliveries)
+    first_deliveries = reading(deliveries.first_deliveries)
     recent_messages = reading(deliveries.recent_messages)
     counts = reading(deliveries.counts)
 

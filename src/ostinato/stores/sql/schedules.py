@@ -115,7 +115,7 @@ SELECT DISTINCT session FROM runs
 WHERE schedule_id = :id AND state IN ('queued', 'running') AND session IS NOT NULL
 """
 _FORGET_INCIDENTS = """
-UPDATE incidents SET closed_at = last_at, closed_reason = :reason
+UPDATE incidents SET closed_at = :now, changed_at = :now, turned_at = :now, closed_reason = :reason
 WHERE closed_at IS NULL AND subject = (SELECT name FROM schedules WHERE id = :id) RETURNING id
 """
 _ENABLED_AGAIN = f"""
@@ -211,9 +211,9 @@ class Schedules(Generic[C]):
         return await self._database.write(write, wakes=True, sessions=await self._sessions_of(id))
 
     async def remove_schedule(
-        self, id: ScheduleId, version: int | None = None, spared: Sequence[RunId] | None = None
+        self, id: ScheduleId, now: Micros, version: int | None = None, spared: Sequence[RunId] | None = None
     ) -> bool:
-        values: Values = {"id": id, "spared": spared, "reason": REMOVED, "cause": Cause.REMOVED}
+        values: Values = {"id": id, "now": now, "spared": spared, "reason": REMOVED, "cause": Cause.REMOVED}
 
         async def remove(db: C) -> bool:
             # A run that is put in meanwhile is seen by the next statement, or finds no schedule.

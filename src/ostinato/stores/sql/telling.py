@@ -17,7 +17,7 @@ from ostinato.clock import Micros
 from ostinato.errors import InvalidInput
 from ostinato.models.delivery_wait import AGAIN
 from ostinato.models.ids import IncidentId
-from ostinato.models.incident import FAILINGS, REOPENS_WITHIN, SWITCHED_OFF, IncidentChange, Notice
+from ostinato.models.incident import CHANGES_EVERY, FAILINGS, LATE, REOPENS_WITHIN, SWITCHED_OFF, IncidentChange, Notice
 from ostinato.models.notification import COOL_DOWN, NoticeKind, parse_subscription
 from ostinato.stores.runs import NOTHING_TOLD, Told
 from ostinato.stores.sql.connection import Connection, Values
@@ -26,15 +26,19 @@ from ostinato.stores.sql.incidents import CHANGE_COLUMNS, load_change
 
 __all__ = ["tell"]
 
+# What ended earlier may be written later: the runs of an incident are found by its time.
 _MORE = """
-count = count + :count, last_at = :at, changed_at = :now, reason = :reason, last_run = coalesce(:run::bigint, last_run)
+count = count + :count, opened_at = CASE WHEN opened_at < :first_at THEN opened_at ELSE :first_at END,
+last_at = CASE WHEN last_at > :at THEN last_at ELSE :at END, reason = :reason,
+last_run = coalesce(:run::bigint, last_run)
 """
+# Once in a while: it is in an index. A look of the live stream goes back further than that, and sees the count.
 _COUNT_ON = f"""
-UPDATE incidents SET {_MORE}
+UPDATE incidents SET {_MORE}, changed_at = CASE WHEN changed_at > :lately THEN changed_at ELSE :now END
 WHERE subject = :subject AND cause = :cause AND closed_at IS NULL RETURNING {CHANGE_COLUMNS}
 """
 _REOPEN = f"""
-UPDATE incidents SET {_MORE},
+UPDATE incidents SET {_MORE}, changed_at = :now,
                      turned_at = :now, closed_at = NULL, closed_reason = NULL, reopened = reopened + 1, acked_at = NULL,
                      acked_by = NULL
 WHERE id = (SELECT max(id) FROM incidents WHERE subject = :subject AND cause = :cause AND closed_at > :since)
@@ -45,7 +49,7 @@ RETURNING {CHANGE_COLUMNS}
 _OPEN = f"""
 INSERT INTO incidents (subject, cause, kind, opened_at, last_at, changed_at, turned_at, count, reason, first_run,
                        last_run, schedule, project)
-VALUES (:subject, :cause, :kind, :at, :at, :now, :now, :count, :reason, :run, :run, :schedule, :project)
+VALUES (:subject, :cause, :kind, :first_at, :at, :now, :now, :count, :reason, :first_run, :run, :schedule, :project)
 ON CONFLICT (subject, cause) WHERE closed_at IS NULL
 DO UPDATE SET count = incidents.count + excluded.count, last_at = excluded.last_at, changed_at = excluded.changed_at,
               reason = excluded.reason, last_run = coalesce(excluded.last_run, incidents.last_run)
@@ -152,7 +156,10 @@ class _Telling:
             "cause": notice.cause,
             "kind": notice.kind,
             "at": notice.at,
+            "first_at": notice.at if notice.since is None else notice.since,
+            "first_run": notice.run if notice.first_run is None else notice.first_run,
             "now": self._now,
+            "lately": self._now - CHANGES_EVERY,
             "since": notice.at - REOPENS_WITHIN,
             "count": notice.count,
             "reason": notice.reason,
@@ -180,16 +187,21 @@ class _Telling:
 
     async def _close(self, subject: str, notice: Notice) -> None:
         """It succeeded: end what is open, and tell those who were told."""
-        for row in await self._db.fetch(_CLOSE, {"subject": subject, "at": notice.at, "now": self._now}):
-            change = load_change(row, False, notice.at)
-            self.changes.append(change)
-            recovered = replace(
-                notice, kind=NoticeKind.RECOVERED, cause=change.cause, count=change.count, reason=change.reason
-            )
-            wanting = await self._wanting(recovered)
+        rows = await self._db.fetch(_CLOSE, {"subject": subject, "at": notice.at, "now": self._now})
+        if not rows:
+            return
+        closed = sorted((load_change(row, False, notice.at) for row in rows), key=lambda change: change.id)
+        self.changes += closed
+        wanting = await self._wanting(replace(notice, kind=NoticeKind.RECOVERED))
+        told_of: dict[str, list[tuple[IncidentChange, Micros]]] = {}
+        for change in closed:
             for channel, ready_at in (await self._told(change.id, wanting)).items():
                 if channel in wanting:
-                    self._add(_Owed(channel, NoticeKind.RECOVERED, recovered, change.id, ready_at, again=False))
+                    told_of.setdefault(channel, []).append((change, ready_at))
+        for channel, told in told_of.items():
+            recovered = _recovered(notice, [change for change, _ in told])
+            ready_at = max(ready_at for _, ready_at in told)
+            self._add(_Owed(channel, NoticeKind.RECOVERED, recovered, told[0][0].id, ready_at, again=False))
 
     async def _told(self, id: IncidentId, wanting: Sequence[str]) -> dict[str, Micros]:
         """Who was told last that it fails, or wanted to be, and from when on they may be told that it is over. What has
@@ -302,8 +314,30 @@ class _Telling:
 
 
 def _joined(before: Notice, notice: Notice) -> Notice:
-    due_at = notice.due_at if before.due_at is None else before.due_at
-    return replace(notice, count=before.count + notice.count, due_at=due_at)
+    """Both as one: the last of them, and since when."""
+    since, first_run = (before.at, before.run) if before.since is None else (before.since, before.first_run)
+    if notice.at < since:
+        since, first_run = notice.at, notice.run
+    return replace(
+        notice if notice.at >= before.at else before,
+        count=before.count + notice.count,
+        due_at=notice.due_at if before.due_at is None else before.due_at,
+        since=since,
+        first_run=first_run,
+    )
+
+
+def _recovered(notice: Notice, closed: Sequence[IncidentChange]) -> Notice:
+    """One notice for all the incidents that a success closes: how many failures there were, and why. What is late or
+    was switched off is so because of others, which are counted already."""
+    counted = [change.count for change in closed if change.cause not in (LATE, SWITCHED_OFF)]
+    return replace(
+        notice,
+        kind=NoticeKind.RECOVERED,
+        cause=closed[0].cause,
+        count=sum(counted or [change.count for change in closed]),
+        reason="; ".join(dict.fromkeys(change.reason for change in closed if change.reason)) or None,
+    )
 
 
 def _rank(owed: _Owed) -> tuple[bool, int, bool]:

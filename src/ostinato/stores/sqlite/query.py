@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeVar
 import apsw
 import msgspec
 
+from ostinato.coroutines import driven
 from ostinato.stores.sql.connection import NOTHING, Values
 
 __all__ = ["Connection", "add_functions", "drive", "fetch", "fetch_readable", "fetch_value", "snapshot"]
@@ -147,14 +148,7 @@ def drive(query: Callable[[Connection], Coroutine[Any, Any, T]]) -> Callable[[Co
     """A query of stores.sql as a plain function: on this connection it waits for nothing."""
 
     def run(connection: Connection) -> T:
-        coroutine = query(connection)
-        try:
-            coroutine.send(None)
-        except StopIteration as end:
-            result: T = end.value
-            return result
-        coroutine.close()
-        raise RuntimeError("a query of SQLite waits for something that is not in the database")
+        return driven(query(connection), "a query of SQLite waits for something that is not in the database")
 
     return run
 

@@ -176,23 +176,36 @@ async def test_incidents_are_shown_in_the_order_of_their_change_whatever_changed
         end = finish(run, RunState.FAILED, task=task, name=task, finished_at=at, cause=Cause.RAISED)
         assert (await store.runs.finish_runs([end])).lost == []
 
-    async def changed(since: Micros) -> list[tuple[str, Micros]]:
-        found = (await store.runs.changes_since(mark(changed_at=since), 10)).incidents
-        return [(one.incident.subject, to_micros(one.changed_at) - NOW) for one in found]
+    async def changed(since: int) -> list[tuple[str, int]]:
+        found = (await store.runs.changes_since(mark(changed_at=NOW + since * MINUTE), 10)).incidents
+        return [(one.incident.subject, (to_micros(one.changed_at) - NOW) // MINUTE) for one in found]
 
-    await fail("a", NOW + 1)
-    await fail("b", NOW + 2)
-    await fail("c", NOW + 3)
-    assert await changed(NOW + 2) == [("b", 2), ("c", 3)]
-    await fail("a", NOW + 4)
-    assert await changed(NOW + 3) == [("c", 3), ("a", 4)]
+    await fail("a", NOW + 1 * MINUTE)
+    await fail("b", NOW + 2 * MINUTE)
+    await fail("c", NOW + 3 * MINUTE)
+    assert await changed(2) == [("b", 2), ("c", 3)]
+    await fail("a", NOW + 4 * MINUTE)
+    assert await changed(3) == [("c", 3), ("a", 4)]
     b = await open_incident(store, "b")
-    assert await store.notifications.ack_incident(b.id, "ada", None, NOW + 5)
-    assert await changed(NOW + 4) == [("a", 4), ("b", 5)]
-    await store.notifications.close_incidents("c", NOW + 6, "enough")
-    assert await changed(NOW + 5) == [("b", 5), ("c", 6)]
-    (last,) = (await store.runs.changes_since(mark(changed_at=NOW + 6), 10)).incidents
+    assert await store.notifications.ack_incident(b.id, "ada", None, NOW + 5 * MINUTE)
+    assert await changed(4) == [("a", 4), ("b", 5)]
+    await store.notifications.close_incidents("c", NOW + 6 * MINUTE, "enough")
+    assert await changed(5) == [("b", 5), ("c", 6)]
+    (last,) = (await store.runs.changes_since(mark(changed_at=NOW + 6 * MINUTE), 10)).incidents
     assert (await store.notifications.get_incident(last.incident.id)) == last.incident
+
+
+async def test_batches_that_are_counted_on_write_an_incidents_change_once_a_second(store: Store) -> None:
+    """It is in an index, by which each of them would be one write more."""
+    told = []
+    for after in (0, SECOND // 2, SECOND - 1, SECOND, 2 * SECOND - 1):
+        await store.runs.insert_runs([new_run(ready_at=NOW)])
+        end = finish(await claim_one(store), RunState.FAILED, name="a", finished_at=NOW + after, cause=Cause.RAISED)
+        assert (await store.runs.finish_runs([end])).lost == []
+        (changed,) = (await store.runs.changes_since(mark(changed_at=NOW), 10)).incidents
+        told.append((changed.incident.count, to_micros(changed.changed_at) - NOW, to_micros(changed.turned_at) - NOW))
+        assert changed.incident.last_at == from_micros(NOW + after)
+    assert told == [(1, 0, 0), (2, 0, 0), (3, 0, 0), (4, SECOND, 0), (5, SECOND, 0)]
 
 
 async def test_an_incident_changes_when_an_end_is_written_and_not_when_it_was(store: Store) -> None:
@@ -276,10 +289,10 @@ async def test_a_fire_that_switches_breaks_or_ends_a_hold_is_a_change(store: Sto
     at = NOW + 6 * MINUTE
     id = await put(store)
     assert await fired(store, id, enabled=False, remaining=0, next_at=None) == at
-    assert await store.schedules.remove_schedule(id)
+    assert await store.schedules.remove_schedule(id, NOW)
     id = await put(store)
     assert await fired(store, id, broken="unreadable", enabled=False, runs=(), next_at=None) == at
-    assert await store.schedules.remove_schedule(id)
+    assert await store.schedules.remove_schedule(id, NOW)
     id = await put(store)
     hold = Pause(since=NOW + 5 * MINUTE, next_at=NOW + 5 * MINUTE, cause=Cause.BUDGET, reason="over budget")
     assert await store.schedules.pause_schedule(id, 1, hold, NOW + 1)

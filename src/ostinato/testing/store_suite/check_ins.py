@@ -242,7 +242,7 @@ async def test_a_key_belongs_to_one_schedule_and_one_purpose(store: Store) -> No
 
 async def test_keys_go_with_their_schedule(store: Store) -> None:
     id = await put_check_in(store)
-    assert await store.schedules.remove_schedule(id)
+    assert await store.schedules.remove_schedule(id, NOW)
     assert await store.check_ins.schedule_of_key("key", KeyPurpose.PING) is None
     assert await store.check_ins.check_in("key", SUCCESS, NOW) is None
     assert not await store.check_ins.put_key(id, KeyPurpose.PING, "late", NOW, replace=True)

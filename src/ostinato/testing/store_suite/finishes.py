@@ -145,7 +145,7 @@ async def test_a_stale_token_is_lost_and_writes_nothing(store: Store, kind: str)
 async def test_a_run_that_was_deleted_is_lost(store: Store, kind: str) -> None:
     id = await put(store)
     run = await fired(store, id, DUE)
-    await store.schedules.remove_schedule(id)
+    await store.schedules.remove_schedule(id, NOW)
     end = finish(run, breaks=True, break_after=1, broken="x", output=said("x"))
     late = end if kind == "end" else retry(run, output=said("x"))
     done = await store.runs.finish_runs([late])

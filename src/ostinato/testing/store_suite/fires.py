@@ -148,7 +148,7 @@ async def test_who_read_an_older_version_writes_nothing(store: Store) -> None:
 
 async def test_one_lost_plan_does_not_hold_up_the_others(store: Store) -> None:
     lost, won = await put(store, "lost"), await put(store, "won")
-    await store.schedules.remove_schedule(lost)
+    await store.schedules.remove_schedule(lost, NOW)
     assert (await store.schedules.record_fires([plan(lost), plan(won)], NOW)).moved == [won]
     assert await count(store) == 1
 

@@ -111,7 +111,7 @@ async def test_a_policy_that_cannot_be_read_keeps_nobody_from_claiming(store: St
 async def test_it_occupies_the_name_of_a_new_schedule_too(store: Store) -> None:
     old = await put(store)
     run = await given_up(store, old)
-    await store.schedules.remove_schedule(old)
+    await store.schedules.remove_schedule(old, NOW)
     new = await put(store)
     (blocked,) = await store.runs.insert_runs([scheduled_run(new, DUE + 1)])
     assert await claimable(store) == []

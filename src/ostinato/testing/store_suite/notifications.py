@@ -95,6 +95,23 @@ async def test_a_channel_gets_one_message_after_the_other(store: Store) -> None:
     assert (await claimed_one(store)).key == second.key
 
 
+async def test_what_goes_to_a_channel_first_is_found_however_much_waits(store: Store) -> None:
+    await channel(store)
+    (early,) = await owe(store)
+    (answer,) = await owe(store, kind=NoticeKind.ANSWER, now=NOW + MINUTE)
+    (late, *_, last) = await owe(store, 60, now=NOW + HOUR)
+    await owe(store, to="mail")
+    assert [one.id for one in await store.notifications.first_deliveries("phone")] == [early.id, answer.id]
+    (parcel,) = await claimed(store, busy=["mail"])
+    assert await store.notifications.settle_delivery(NODE, settled(parcel))
+    first = await store.notifications.first_deliveries("phone")
+    assert [(one.id, one.ready_at) for one in first] == [
+        (answer.id, from_micros(NOW + MINUTE)),
+        (late.id, from_micros(NOW + HOUR)),
+    ]
+    assert last.id not in {one.id for one in first}
+
+
 async def test_many_that_wait_become_one_message(store: Store) -> None:
     await store.nodes.renew(beat(NODE))
     await channel(store)

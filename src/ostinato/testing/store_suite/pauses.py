@@ -152,7 +152,7 @@ async def test_the_row_is_as_the_schedule_was(store: Store) -> None:
     assert (run.ready_at, run.started_at, run.finished_at) == (from_micros(DUE), None, from_micros(DUE))
     # What is left out uses up none of what remains.
     assert (await schedule(store)).remaining == 3
-    assert await store.schedules.remove_schedule(id)
+    assert await store.schedules.remove_schedule(id, NOW)
     assert await left_out(store) == []
 
 

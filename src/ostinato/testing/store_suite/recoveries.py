@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ostinato.clock import SECOND, from_micros
 from ostinato.models.ids import NodeId
-from ostinato.models.incident import REOPENS_WITHIN
+from ostinato.models.incident import LATE, REOPENS_WITHIN, IncidentState, Notice
 from ostinato.models.notification import (
     COOL_DOWN,
     RULE_KINDS,
@@ -16,7 +16,7 @@ from ostinato.models.notification import (
 )
 from ostinato.models.states import Cause, RunState
 from ostinato.stores.base import Settled, Store
-from ostinato.testing.store_suite.builders import HOUR, NOW, beat, claim, new_run
+from ostinato.testing.store_suite.builders import HOUR, NOW, beat, claim, draft, new_run, plan, put_many
 from ostinato.testing.store_suite.telling import PHONE, add_channels, end, ended, incidents, owed, send, try_once
 
 
@@ -43,6 +43,23 @@ async def test_what_recovers_within_its_cool_down_is_told_to_nobody(store: Store
     assert [one.error for one in dropped] == ["it had recovered before it was told again"] * 3
     (incident,) = await incidents(store)
     assert (incident.count, incident.reopened) == (4, 3)
+
+
+async def test_a_recovery_counts_all_the_incidents_that_it_closes(store: Store) -> None:
+    await add_channels(store, rule=RULE_KINDS)
+    await end(store, reason="no such host")
+    await store.notifications.put_rule(RuleDraft("mail", RULE_KINDS), NOW)
+    for second in (1, 2):
+        await end(store, cause=Cause.TIMED_OUT, at=NOW + second * SECOND, reason="took longer than 5m")
+    late = Notice(NoticeKind.LATE, "report", NOW, cause=LATE, reason="has not succeeded since yesterday")
+    (id,) = await put_many(store, [draft("report")])
+    await store.schedules.record_fires([plan(id, notices=(late,))], NOW + 2 * SECOND)
+    await end(store, RunState.SUCCEEDED, at=NOW + 3 * SECOND)
+    recovered = {one.channel: one for one in await owed(store) if one.kind is NoticeKind.RECOVERED}
+    first = min(one.id for one in await incidents(store, IncidentState.CLOSED))
+    assert (recovered["phone"].data["count"], recovered["phone"].incident) == (3, first), "what is late failed before"
+    assert recovered["phone"].data["reason"] == "no such host; took longer than 5m; has not succeeded since yesterday"
+    assert recovered["mail"].data["count"] == 2, "those that it was told of"
 
 
 async def test_what_fails_again_after_a_long_time_is_a_new_incident(store: Store) -> None:

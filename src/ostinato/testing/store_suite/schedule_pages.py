@@ -29,7 +29,7 @@ async def test_a_page_goes_on_behind_the_last_row_whatever_was_added_or_removed_
     wanted = ScheduleFilter(sort=ScheduleSort.NAME, limit=2)
     first, total = await store.schedules.page_schedules(wanted)
     assert ([row.schedule.name for row in first], total) == (["b", "d"], 4)
-    await store.schedules.remove_schedule(ids[1])
+    await store.schedules.remove_schedule(ids[1], NOW)
     await put_many(store, [draft(name) for name in "ae"])
     second, total = await store.schedules.page_schedules(replace(wanted, after=first[-1].key))
     assert ([row.schedule.name for row in second], total) == (["e", "f"], 5)

@@ -62,7 +62,7 @@ async def test_only_the_first_of_a_name_is_inserted(store: Store) -> None:
 async def test_what_is_inserted_is_as_if_it_were_put(store: Store) -> None:
     await put(store, project="shop", note="nightly", remaining=3, policy='{"priority":2}')
     before = await get(store)
-    await store.schedules.remove_schedule(before.id)
+    await store.schedules.remove_schedule(before.id, NOW)
     given = draft(project="shop", note="nightly", remaining=3, policy='{"priority":2}')
     assert await store.schedules.insert_schedule(given, NOW)
     assert replace(await get(store), id=before.id) == before
@@ -79,7 +79,7 @@ async def test_an_edit_answers_the_version_that_it_wrote(store: Store) -> None:
 
 async def test_a_schedule_that_was_removed_and_added_again_is_not_edited_in_its_place(store: Store) -> None:
     old = await put(store)
-    await store.schedules.remove_schedule(old)
+    await store.schedules.remove_schedule(old, NOW)
     new = await put(store, note="another")
     assert (await get(store)).version == 1
     assert await store.schedules.edit_schedule(draft(note="one"), old, 1, NOW) is None
@@ -89,9 +89,9 @@ async def test_a_schedule_that_was_removed_and_added_again_is_not_edited_in_its_
 
 async def test_a_schedule_of_another_version_is_not_removed(store: Store) -> None:
     id = await put(store)
-    assert not await store.schedules.remove_schedule(id, 2)
+    assert not await store.schedules.remove_schedule(id, NOW, 2)
     assert (await get(store)).version == 1
-    assert await store.schedules.remove_schedule(id, 1)
+    assert await store.schedules.remove_schedule(id, NOW, 1)
     assert await store.schedules.get_schedule("report") is None
 
 

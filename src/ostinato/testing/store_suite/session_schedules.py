@@ -127,7 +127,7 @@ async def test_a_schedule_that_is_removed_before_its_run_began_gives_the_turn_to
     id = await put(store)
     await store.schedules.record_fires([in_session(id)], DUE)
     await send(store, 1, at=DUE)
-    await store.schedules.remove_schedule(id)
+    await store.schedules.remove_schedule(id, NOW)
     assert await ready(store, now=DUE) == [[1]]
 
 
@@ -136,7 +136,7 @@ async def test_a_run_whose_schedule_is_removed_is_told_to_stop_and_holds_its_tur
     await store.schedules.record_fires([in_session(id)], DUE)
     run = await claim_one(store, now=DUE)
     await send(store, 1)
-    await store.schedules.remove_schedule(id)
+    await store.schedules.remove_schedule(id, NOW)
     assert await told(store) == {run.id: Ending(Cause.REMOVED, REMOVED)}
     assert await ready(store) == []
     assert await carry_on(store, run, RunState.CANCELLED) == [[1]]
@@ -147,7 +147,7 @@ async def test_a_run_whose_schedule_is_removed_is_not_tried_again(store: Store) 
     id = await put(store)
     await store.schedules.record_fires([in_session(id)], DUE)
     run = await claim_one(store, now=DUE)
-    await store.schedules.remove_schedule(id)
+    await store.schedules.remove_schedule(id, NOW)
     assert list((await store.runs.finish_runs([retry(run)])).lost) == []
     assert await outcome(store, run.id) == (RunState.CANCELLED, Ending(Cause.REMOVED, REMOVED))
 

@@ -6,9 +6,10 @@ import asyncio
 from dataclasses import replace
 from typing import Any
 
-from ostinato.clock import SECOND, Micros
+from ostinato.clock import SECOND, Micros, from_micros
 from ostinato.models.ids import NodeId
 from ostinato.models.incident import SWITCHED_OFF, Incident, IncidentFilter, IncidentState, Notice
+from ostinato.models.live import Position
 from ostinato.models.notification import (
     RULE_KINDS,
     ChannelDraft,
@@ -20,10 +21,24 @@ from ostinato.models.notification import (
 )
 from ostinato.models.run import WAITED_TOO_LONG, ClaimedRun, Finish
 from ostinato.models.states import Cause, RunState
+from ostinato.models.work import Shell, work_text
+from ostinato.models.work_kinds import subject_of
 from ostinato.stores.base import Finished, Settled, Store
 from ostinato.stores.retention import DELIVERIES_KEPT, INCIDENTS_KEPT
 from ostinato.stores.upkeep import PruneCursor
-from ostinato.testing.store_suite.builders import HOUR, NOW, beat, claim, draft, finish, new_run, plan, put, put_many
+from ostinato.testing.store_suite.builders import (
+    HOUR,
+    NOW,
+    beat,
+    claim,
+    draft,
+    finish,
+    new_run,
+    plan,
+    put,
+    put_many,
+    scheduled_run,
+)
 
 PHONE = ChannelDraft("phone", "json://phone.example")
 MAIL = ChannelDraft("mail", "json://mail.example")
@@ -129,11 +144,50 @@ async def test_many_failures_of_one_batch_are_one_incident(store: Store) -> None
     await add_channels(store, rule=RULE_KINDS)
     await store.runs.insert_runs([new_run() for _ in range(20)])
     runs = (await store.runs.claim_runs(claim(room=20))).runs
-    await store.runs.finish_runs([ended(run) for run in runs])
+    at = [NOW + (place * 7) % 20 * SECOND for place in range(20)]  # they are written in another order than they ended
+    await store.runs.finish_runs([ended(run, at=at[place]) for place, run in enumerate(runs)])
     (incident,) = await incidents(store)
-    assert incident.count == 20
+    assert (incident.count, incident.opened_at) == (20, from_micros(NOW))
+    assert (incident.last_at, incident.first_run) == (from_micros(NOW + 19 * SECOND), runs[0].id)
     assert len(await owed(store)) == 1
     assert len(await store.notifications.incident_runs(incident.id, 100)) == 20
+    await end(store, at=NOW - HOUR)  # it was written late
+    (incident,) = await incidents(store)
+    assert (incident.opened_at, incident.last_at) == (from_micros(NOW - HOUR), from_micros(NOW + 19 * SECOND))
+    assert len(await store.notifications.incident_runs(incident.id, 100)) == 21
+
+
+async def test_an_incident_has_the_runs_of_its_own_subject(store: Store) -> None:
+    """Without a schedule: a task, a command, and the commands of sessions are three."""
+    work = work_text(Shell("false"))
+    new = [
+        *(new_run(), new_run(kind="shell", task=None, work=work), new_run(kind="shell", task=None, work=work)),
+        new_run(kind="shell", task=None, work=work, session="dm:1"),
+    ]
+    await store.runs.insert_runs(new)
+    found = (await store.runs.claim_runs(claim(room=9))).runs
+    task, *commands = sorted(found, key=lambda run: run.id)
+    ends = [ended(task), *(_of_command(run) for run in commands)]
+    await store.runs.finish_runs(ends)
+    (id,) = await put_many(store, [draft("report")])
+    await store.runs.insert_runs([scheduled_run(id, NOW)])
+    (fired,) = (await store.runs.claim_runs(claim(room=9))).runs
+    await store.runs.finish_runs([ended(fired, schedule="report", schedule_id=id)])
+    by_subject = {
+        one.subject.partition(" ")[::2]: await store.notifications.incident_runs(one.id, 100)
+        for one in await incidents(store)
+    }
+    letters = subject_of(None, "shell", work, None).partition(" ")[2]
+    assert by_subject == {
+        ("report", ""): [fired.id, task.id],
+        ("shell", letters): [commands[1].id, commands[0].id],
+        ("shell", ""): [commands[2].id],
+    }
+
+
+def _of_command(run: ClaimedRun) -> Finish:
+    subject = subject_of(run.task, run.kind, run.work, run.session)
+    return ended(run, name="shell", subject=subject, session=run.session)
 
 
 async def test_a_success_closes_all_incidents_of_its_subject_and_says_how_many_there_were(store: Store) -> None:
@@ -180,7 +234,7 @@ async def test_of_a_removed_schedule_nobody_is_told_again(store: Store) -> None:
     await end(store)
     await end(store, RunState.SUCCEEDED, at=NOW + SECOND)
     await end(store, at=NOW + 2 * SECOND)
-    assert await store.schedules.remove_schedule(id)
+    assert await store.schedules.remove_schedule(id, NOW)
     assert [one.kind for one in await owed(store)] == ["failed", "recovered"]
 
 
@@ -348,8 +402,12 @@ async def test_a_removed_schedule_leaves_no_open_incident(store: Store) -> None:
     (id,) = await put_many(store, [draft("report")])
     notice = Notice(NoticeKind.MISSED, "report", NOW, cause="downtime", schedule="report")
     await store.schedules.record_fires([plan(id, notices=(notice,))], NOW)
-    assert await store.schedules.remove_schedule(id)
-    assert [incident.state for incident in await incidents(store)] == ["closed"]
+    assert await store.schedules.remove_schedule(id, NOW + HOUR)
+    (incident,) = await incidents(store)
+    assert (incident.state, incident.closed_at) == ("closed", from_micros(NOW + HOUR))
+    position = Position(run=0, event=0, audit=0, changed_at=NOW + HOUR, finished_at=NOW)
+    (changed,) = (await store.runs.changes_since(position, 10)).incidents
+    assert (changed.incident, changed.turned_at) == (incident, from_micros(NOW + HOUR)), "whoever watches sees it"
 
 
 async def test_what_was_told_goes_after_a_while_and_open_incidents_stay(store: Store) -> None:
