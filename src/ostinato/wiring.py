@@ -23,6 +23,7 @@ from ostinato.models.states import Cause, RunState
 from ostinato.notifications.base import SendError, Unusable
 from ostinato.notifications.channels import Channels
 from ostinato.notifications.sender import has_sender
+from ostinato.service.metrics import ConnectionCounts, metrics_text
 from ostinato.service.schedules.drafts import Code
 from ostinato.service.services import Services
 from ostinato.stores.base import Store
@@ -121,6 +122,16 @@ class Container:
         if self._remote is not None:
             return await self._remote.statistics()
         return {} if self.engine is None else {self.engine.id: self.engine.statistics.shape()}
+
+    async def metrics(self, connections: ConnectionCounts | None = None) -> str:
+        """All metrics, in Prometheus' text format, with those of a server's connections."""
+        services = self.services
+        nodes = await services.nodes.list()
+        counted = {**await services.nodes.statistics(), **await self.statistics()}
+        statistics = {str(node.id): counted.get(node.id, {}) for node in nodes if node.state != "lost"}
+        schedules = {str(state): count for state, count in (await services.schedules.count()).items()}
+        told = await services.overview.notification_counts()
+        return metrics_text(nodes, statistics, await services.lanes.list(), schedules, connections, told)
 
     def make_engine(self) -> Engine:
         """A new engine, not yet started; call on the loop that it shall live on."""

@@ -11,7 +11,6 @@ import httpx
 import pytest
 from starlette.types import Receive, Scope, Send
 
-from ostinato.api.metrics import metrics_text
 from ostinato.clock import SECOND, uptime
 from ostinato.engine import fence
 from ostinato.errors import StoreUnavailable
@@ -22,6 +21,7 @@ from ostinato.models.lane import Lane
 from ostinato.models.node import Node, NodeBeat
 from ostinato.models.notification import NotificationCounts
 from ostinato.models.work import Http
+from ostinato.service.metrics import metrics_text
 from ostinato.tuning import Tuning
 from tests.doors.command_line import eventually
 from tests.doors.prometheus_text import read_metrics

@@ -50,6 +50,7 @@ from ostinato.api.routes import (
     tokens,
 )
 from ostinato.api.security import SecurityMiddleware
+from ostinato.service.metrics import ConnectionCounts
 
 __all__ = ["api_routes", "create_app"]
 
@@ -92,7 +93,7 @@ def api_routes() -> Iterator[APIRoute]:
         yield from (route for route in router.routes if isinstance(route, APIRoute))
 
 
-def create_app(container: ApiContainer, connections: metrics.ConnectionCounts | None = None) -> FastAPI:
+def create_app(container: ApiContainer, connections: ConnectionCounts | None = None) -> FastAPI:
     """The server on this container, and on its loop; whoever accepts connections says how many there are."""
     app = FastAPI(
         title="Ostinato",

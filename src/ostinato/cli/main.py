@@ -36,7 +36,8 @@ def _version() -> str:
 
 _EXEC = """Run something once, right here, with live output and its exit code.
 
-It is recorded like every run, but needs no engine and waits for no lane. Ctrl-C cancels it, a second one forces it.
+It is recorded like every run, but needs no engine and waits for no lane. What a task returns is printed after its
+output. Ctrl-C cancels it, a second one forces it.
 The exit code is the command's own; 1 for other failures, 130 when it was interrupted."""
 
 app = App(
