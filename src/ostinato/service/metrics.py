@@ -13,11 +13,15 @@ from ostinato.models.incident import FAILINGS
 from ostinato.models.lane import Lane
 from ostinato.models.node import Node
 from ostinato.models.notification import SELECTABLE, NotificationCounts
+from ostinato.models.states import RunState
+from ostinato.models.work_kinds import is_task
 
 __all__ = ["METRICS_CONTENT_TYPE", "ConnectionCounts", "Family", "metrics_text"]
 
 METRICS_CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 """What a web app answers `app.metrics()` as."""
+_STATUSES = {"success": RunState.SUCCEEDED, "failure": RunState.FAILED}
+"""The words that dashboards of tasks expect, and the states that they stand for."""
 
 
 class ConnectionCounts(Protocol):
@@ -72,16 +76,15 @@ def metrics_text(
     told: NotificationCounts | None = None,
 ) -> str:
     """The whole answer."""
-    families = [*_of_work(statistics), *_of_lanes(lanes), *_of_nodes(nodes), *_of_schedules(schedules)]
+    nodes = list(nodes)
+    families = [*_of_work(nodes, statistics), *_of_lanes(lanes), *_of_nodes(nodes), *_of_schedules(schedules)]
     families += _of_notifications(statistics, told)
     if connections is not None:
         families += _of_connections(connections)
     return "".join(f"{line}\n" for family in families for line in family.lines())
 
 
-def _of_work(statistics: Mapping[str, Mapping[str, Any]]) -> Iterator[Family]:
-    runs = Family("scheduler_task_runs_total", "counter", "Runs that ended, by task, status and node.")
-    with_errors = Family("scheduler_task_runs_with_errors_total", "counter", "Runs that succeeded and counted errors.")
+def _of_work(nodes: Iterable[Node], statistics: Mapping[str, Mapping[str, Any]]) -> Iterator[Family]:
     skipped = Family("scheduler_task_skipped_total", "counter", "Due times for which nothing was executed, by cause.")
     durations = Family("scheduler_task_duration_seconds", "histogram", "How long the last attempt of a run took.")
     lateness = Family(
@@ -90,11 +93,6 @@ def _of_work(statistics: Mapping[str, Mapping[str, Any]]) -> Iterator[Family]:
     batches = Family("scheduler_commit_batch_size", "histogram", "How many runs one transaction finished.")
     for node, counted in statistics.items():
         bounds = counted.get("bounds", {})
-        for task, states in counted.get("runs", {}).items():
-            for state, count in states.items():
-                runs.add(count, task=task, status=state, node=node)
-        for task, count in counted.get("with_errors", {}).items():
-            with_errors.add(count, task=task, node=node)
         for task, causes in counted.get("skipped", {}).items():
             for cause, count in causes.items():
                 skipped.add(count, task=task, cause=cause, node=node)
@@ -103,7 +101,28 @@ def _of_work(statistics: Mapping[str, Mapping[str, Any]]) -> Iterator[Family]:
         for family, name in ((lateness, "lateness"), (batches, "batches")):
             if name in counted:
                 family.add_histogram(bounds.get(name, ()), counted[name], node=node)
-    yield from (runs, with_errors, skipped, durations, lateness, batches)
+    yield from (*_of_runs(nodes, statistics), skipped, durations, lateness, batches)
+
+
+def _of_runs(nodes: Iterable[Node], statistics: Mapping[str, Mapping[str, Any]]) -> Iterator[Family]:
+    """How runs ended, in two families: in each of them every run counts once, so a sum over one is right."""
+    runs = Family("scheduler_task_runs_total", "counter", "Runs that were executed to their end: success or failure.")
+    ended = Family("scheduler_runs_ended_total", "counter", "Runs that ended, also without execution, by their state.")
+    with_errors = Family("scheduler_task_runs_with_errors_total", "counter", "Runs that succeeded and counted errors.")
+    known = {str(node.id): filter(is_task, node.tasks) for node in nodes if node.state != "lost"}
+    for node in dict.fromkeys((*known, *statistics)):
+        counted = statistics.get(node, {})
+        ends: Mapping[str, Mapping[str, int]] = counted.get("runs", {})
+        # Zero too: the increase from nothing to the first failure would be invisible.
+        for task in sorted({*known.get(node, ()), *ends}):
+            for status, executed in _STATUSES.items():
+                runs.add(ends.get(task, {}).get(executed, 0), task=task, status=status, node=node)
+        for task, states in ends.items():
+            for state, count in states.items():
+                ended.add(count, task=task, state=state, node=node)
+        for task, count in counted.get("with_errors", {}).items():
+            with_errors.add(count, task=task, node=node)
+    yield from (runs, ended, with_errors)
 
 
 def _of_lanes(lanes: Iterable[Lane]) -> Iterator[Family]:
