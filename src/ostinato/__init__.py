@@ -42,11 +42,13 @@ if TYPE_CHECKING:
     from ostinato.models.states import Cause, RunState, Trigger
     from ostinato.models.work_kinds import Shown, Work, WorkField, WorkKind
     from ostinato.models.work_values import Agent, CheckIn, Function, Http, Shell
+    from ostinato.service.metrics import METRICS_CONTENT_TYPE
     from ostinato.service.schedules.drafts import ScheduleSpec
     from ostinato.tasks import RunHandle, Task, TaskCall
     from ostinato.timing import At, Cron, DailyAt, Every, Except, Monthly, Or, Timing, Weekly, parse_timing
 
 __all__ = [
+    "METRICS_CONTENT_TYPE",
     "Abort",
     "Agent",
     "AppEvent",
@@ -151,6 +153,7 @@ _HOMES = {
     "ostinato.models.states": ("Cause", "RunState", "Trigger"),
     "ostinato.models.work_kinds": ("Shown", "Work", "WorkField", "WorkKind"),
     "ostinato.models.work_values": ("Agent", "CheckIn", "Function", "Http", "Shell"),
+    "ostinato.service.metrics": ("METRICS_CONTENT_TYPE",),
     "ostinato.service.schedules.drafts": ("ScheduleSpec",),
     "ostinato.tasks": ("RunHandle", "Task", "TaskCall"),
     "ostinato.timing": (

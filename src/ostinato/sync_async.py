@@ -286,6 +286,14 @@ async def _wait_idle(container: Container, timeout: Duration | None = None) -> N
     await container.services.runs.wait_idle(timeout=timeout)
 
 
+async def _metrics(container: Container) -> str:
+    """All metrics in Prometheus' text format, for a `/metrics` of your own; its type is METRICS_CONTENT_TYPE.
+
+    They are those of the whole database, whichever process is asked: scrape one of them.
+    """
+    return await container.metrics()
+
+
 async def _why(container: Container, name: str, at: datetime | None = None) -> Why:
     """Why a schedule did or did not run, at a time or lately."""
     return await container.services.why.why(name, at)
@@ -312,5 +320,6 @@ class Resources(SyncAsync[Container, F]):
     enqueue = _Verb(_enqueue, _handle)
     execute = _verb(_execute)
     health = _verb(Container.health)
+    metrics = _verb(_metrics)
     wait_idle = _verb(_wait_idle)
     why = _verb(_why)

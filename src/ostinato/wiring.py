@@ -23,7 +23,7 @@ from ostinato.models.states import Cause, RunState
 from ostinato.notifications.base import SendError, Unusable
 from ostinato.notifications.channels import Channels
 from ostinato.notifications.sender import has_sender
-from ostinato.service.metrics import ConnectionCounts, metrics_text
+from ostinato.service.metrics import ConnectionCounts, collect_metrics
 from ostinato.service.schedules.drafts import Code
 from ostinato.service.services import Services
 from ostinato.stores.base import Store
@@ -125,13 +125,7 @@ class Container:
 
     async def metrics(self, connections: ConnectionCounts | None = None) -> str:
         """All metrics, in Prometheus' text format, with those of a server's connections."""
-        services = self.services
-        nodes = await services.nodes.list()
-        counted = {**await services.nodes.statistics(), **await self.statistics()}
-        statistics = {str(node.id): counted.get(node.id, {}) for node in nodes if node.state != "lost"}
-        schedules = {str(state): count for state, count in (await services.schedules.count()).items()}
-        told = await services.overview.notification_counts()
-        return metrics_text(nodes, statistics, await services.lanes.list(), schedules, connections, told)
+        return await collect_metrics(self.services, await self.statistics(), connections)
 
     def make_engine(self) -> Engine:
         """A new engine, not yet started; call on the loop that it shall live on."""

@@ -26,9 +26,11 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from ostinato.app import Ostinato
+    from ostinato.cli.metrics_server import MetricsServer
     from ostinato.cli.server_process import ServerProcess
     from ostinato.models.schedule import Schedule
     from ostinato.service.services import Services
+    from ostinato.wiring import Container
 
 __all__ = ["serve", "settle"]
 
@@ -43,10 +45,18 @@ _LOOK_SECONDS = 1.0
 """How often it is looked whether the database is lost: an engine that has nothing to do beats seldom."""
 
 
-async def serve(app: Ostinato, tell: Callable[[Event], None] | None, talk: Callable[[str], None], *, page: bool) -> int:
+async def serve(
+    app: Ostinato,
+    tell: Callable[[Event], None] | None,
+    talk: Callable[[str], None],
+    *,
+    page: bool = False,
+    metrics: str | None = None,
+) -> int:
     """Start, follow, drain: the exit code is 0, 130 if the drain was forced, 6 if the database is lost.
 
-    With the page, if it is wanted. `tell` is told of every run; None where the log does that.
+    With the page, if it is wanted, or with metrics at an address. `tell` is told of every run; None where the log does
+    that.
     """
     from ostinato.wiring import open_container
 
@@ -54,12 +64,18 @@ async def serve(app: Ostinato, tell: Callable[[Event], None] | None, talk: Calla
     view = await open_container(app.settings, app.clock, app.registry)
     feed = None if tell is None else Feed(view.services, tell, lambda: view.store.fault is not None)
     try:
-        async with _page(app, talk) if page else contextlib.nullcontext() as served, _following(feed):
+        async with (
+            _page(app, talk) if page else contextlib.nullcontext() as served,
+            _metrics(view, metrics, talk) if metrics else contextlib.nullcontext() as measured,
+            _following(feed),
+        ):
             signals = Signals(app, talk)
             async with app:
                 engine = await app.aio.with_engine(_itself)
                 if served is not None:
                     served.tell_engine(engine)  # so that the page tells how it is
+                if measured is not None:
+                    measured.engine = engine
                 await _introduce(app, view.services, talk, is_log=not page or app.settings.log_format != "auto")
                 settle()
                 is_lost = await _until_told(signals, engine.is_database_lost)
@@ -120,6 +136,12 @@ def _page(app: Ostinato, talk: Callable[[str], None]) -> AbstractAsyncContextMan
     from ostinato.cli.server_process import serving_apart
 
     return serving_apart(app, talk)
+
+
+def _metrics(view: Container, address: str, talk: Callable[[str], None]) -> AbstractAsyncContextManager[MetricsServer]:
+    from ostinato.cli.metrics_server import serving_metrics
+
+    return serving_metrics(view, address, talk)
 
 
 async def _itself(engine: T) -> T:

@@ -24,6 +24,7 @@ from ostinato.cli.options import (
     ListenHost,
     ListenPort,
     LogFlags,
+    MetricsAddress,
     TlsFlags,
 )
 from ostinato.cli.policy import lane_limits, lane_rates
@@ -86,15 +87,21 @@ def _is_not_in_the_list(record: logging.LogRecord) -> bool:
     return is_late or (record.levelno >= logging.ERROR and bool(record.exc_text))
 
 
-def worker(*, engine: EngineFlags = NO_ENGINE, log: LogFlags = NO_LOG, common: Common = NO_COMMON) -> int:
+def worker(
+    *,
+    metrics: MetricsAddress = None,
+    engine: EngineFlags = NO_ENGINE,
+    log: LogFlags = NO_LOG,
+    common: Common = NO_COMMON,
+) -> int:
     """Start only the engine, for a service manager. It logs what happens, a line for each start and end of a run."""
     keep_streams()
     log = chosen_log(log)
     talk = start_log(log, brief=False)
-    app = _load(engine, common, log)
+    app = _load(engine, common, log, metrics=metrics)
     if (why := _switched_off(app)) is not None:
         raise Conflict(f"{why}; a worker without an engine has nothing to do")
-    return _serve(app, common, None, talk, page=False)
+    return _serve(app, common, None, talk, metrics=app.settings.metrics)
 
 
 def _load(
@@ -105,10 +112,20 @@ def _load(
     host: str | None = None,
     port: int | None = None,
     tls: TlsFlags = NO_TLS,
+    metrics: str | None = None,
 ) -> Ostinato:
     lanes, rates = lane_limits(engine.lane), lane_rates(engine.rate)
     return load_app(
-        common, slots=engine.slots, lanes=lanes, rates=rates, tz=engine.tz, host=host, port=port, tls=tls, log=log
+        common,
+        slots=engine.slots,
+        lanes=lanes,
+        rates=rates,
+        tz=engine.tz,
+        host=host,
+        port=port,
+        tls=tls,
+        log=log,
+        metrics=metrics,
     )
 
 
@@ -118,7 +135,8 @@ def _serve(
     tell: Callable[[str, Event], None] | None,
     talk: Callable[[str], None],
     *,
-    page: bool,
+    page: bool = False,
+    metrics: str | None = None,
 ) -> int:
     """`tell` is told of each run; None where the log says all."""
     # The app is loaded before there is a loop: what the user's module does at import may want one of its own.
@@ -131,7 +149,7 @@ def _serve(
     zone = app.settings.tz
     chosen = _tell_json if common.json else tell
     told = None if chosen is None else partial(chosen, zone)
-    return asyncio.run(serve(app, told, talk, page=page))
+    return asyncio.run(serve(app, told, talk, page=page, metrics=metrics))
 
 
 def _serve_page(app: Ostinato, common: Common, talk: Callable[[str], None], why: str) -> int:

@@ -1,6 +1,6 @@
 """The metrics as Prometheus' text: every node as its last beat counted, the engine of this process as it is now.
 
-`wiring.py` collects what is counted; `/metrics` of the server, of a worker and `app.metrics()` give the same text.
+`/metrics` of the server, of a worker and `app.metrics()` give the same text; `engine/statistics.py` counts.
 docs/reference/metrics.md says what each means.
 """
 
@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
+from ostinato.models.ids import NodeId
 from ostinato.models.incident import FAILINGS
 from ostinato.models.lane import Lane
 from ostinato.models.node import Node
 from ostinato.models.notification import SELECTABLE, NotificationCounts
 from ostinato.models.states import RunState
 from ostinato.models.work_kinds import is_task
+from ostinato.service.services import Services
 
-__all__ = ["METRICS_CONTENT_TYPE", "ConnectionCounts", "Family", "metrics_text"]
+__all__ = ["METRICS_CONTENT_TYPE", "ConnectionCounts", "Family", "collect_metrics", "metrics_text"]
 
 METRICS_CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 """What a web app answers `app.metrics()` as."""
@@ -67,6 +69,20 @@ class Family:
             yield from self._lines
 
 
+async def collect_metrics(
+    services: Services,
+    own: Mapping[NodeId, Mapping[str, Any]],
+    connections: ConnectionCounts | None = None,
+) -> str:
+    """The whole answer for one database. `own` is what an engine of this process has counted since its last beat."""
+    nodes = await services.nodes.list()
+    counted = {**await services.nodes.statistics(), **own}
+    statistics = {str(node.id): counted.get(node.id, {}) for node in nodes if node.state != "lost"}
+    schedules = {str(state): count for state, count in (await services.schedules.count()).items()}
+    told = await services.overview.notification_counts()
+    return metrics_text(nodes, statistics, await services.lanes.list(), schedules, connections, told)
+
+
 def metrics_text(
     nodes: Iterable[Node],
     statistics: Mapping[str, Mapping[str, Any]],
@@ -75,7 +91,7 @@ def metrics_text(
     connections: ConnectionCounts | None = None,
     told: NotificationCounts | None = None,
 ) -> str:
-    """The whole answer."""
+    """The same, of what was collected."""
     nodes = list(nodes)
     families = [*_of_work(nodes, statistics), *_of_lanes(lanes), *_of_nodes(nodes), *_of_schedules(schedules)]
     families += _of_notifications(statistics, told)
