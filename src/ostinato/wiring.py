@@ -12,7 +12,7 @@ from ostinato.direct_execution import DirectExecution, ExecutionCallbacks
 from ostinato.engine.node import Engine
 from ostinato.errors import InvalidInput, StoreError
 from ostinato.execution.context import current_context
-from ostinato.execution.guard import interpreter
+from ostinato.execution.guard import GUARD, interpreter
 from ostinato.execution.guard_child import has_subreaper
 from ostinato.execution.nested import nested_runs
 from ostinato.execution.registry import Registry
@@ -34,6 +34,7 @@ __all__ = [
     "Container",
     "ExecutionCallbacks",
     "RemoteEngine",
+    "end_guard",
     "has_subreaper",
     "interpreter",
     "open_container",
@@ -43,6 +44,9 @@ __all__ = [
 
 NO_ENGINE: dict[str, Any] = {"ok": False, "node": None, "reason": "no engine is started in this process"}
 """The health of a process without one."""
+
+end_guard = GUARD.end
+"""Before this process becomes another, which would not know the one that guards its commands."""
 
 _NO_CALLBACKS = ExecutionCallbacks()
 _UNAWAITED = Ending(Cause.CANCELLED, "whoever waited for it was cancelled")

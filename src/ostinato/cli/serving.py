@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from ostinato.app import Ostinato
     from ostinato.cli.metrics_server import MetricsServer
+    from ostinato.cli.restart import Launch
     from ostinato.cli.server_process import ServerProcess
     from ostinato.models.schedule import Schedule
     from ostinato.service.services import Services
@@ -50,10 +51,12 @@ async def serve(
     tell: Callable[[Event], None] | None,
     talk: Callable[[str], None],
     *,
+    launch: Launch,
     page: bool = False,
     metrics: str | None = None,
 ) -> int:
-    """Start, follow, drain: the exit code is 0, 130 if the drain was forced, 6 if the database is lost.
+    """Start, follow, drain: the exit code is 0, 130 if the drain was forced, 6 if the database is lost. After a SIGUSR1
+    it does not return: the process is started anew, as the launch says.
 
     With the page, if it is wanted, or with metrics at an address. `tell` is told of every run; None where the log does
     that.
@@ -90,6 +93,9 @@ async def serve(
     finally:
         await view.close()
     is_alone = await end_strays()
+    if not is_lost and signals.settle_restart():
+        talk("drained: starting anew")
+        launch.repeat()
     if is_lost:
         talk("stopped: the database file was lost, and what was under way is not recorded")
     else:

@@ -28,6 +28,7 @@ from ostinato.cli.options import (
     TlsFlags,
 )
 from ostinato.cli.policy import lane_limits, lane_rates
+from ostinato.cli.restart import Launch
 from ostinato.cli.run_view import state_style
 from ostinato.cli.times import brief, took
 from ostinato.cli.work_view import name_of
@@ -56,9 +57,10 @@ def up(
 ) -> int:
     """Start the engine, the API and the page, and show each run.
 
-    Ctrl-C drains the engine, a second Ctrl-C forces it. Where the engine is switched off (the setting 'enabled'), it
-    serves the API and the page alone.
+    Ctrl-C drains the engine, a second Ctrl-C forces it; SIGUSR1 drains it and starts this process anew. Where the
+    engine is switched off (the setting 'enabled'), it serves the API and the page alone.
     """
+    launch = Launch.of_this_process()
     keep_streams()
     log = chosen_log(log)
     talk = start_log(log, brief=True)
@@ -70,7 +72,7 @@ def up(
     app = _load(engine, common, log, host=host, port=port, tls=tls)
     if (why := _switched_off(app)) is not None:
         return _serve_page(app, common, talk, why)
-    return _serve(app, common, _tell_line if shows_runs else None, talk, page=True)
+    return _serve(app, common, _tell_line if shows_runs else None, talk, launch, page=True)
 
 
 def _switched_off(app: Ostinato) -> str | None:
@@ -94,14 +96,18 @@ def worker(
     log: LogFlags = NO_LOG,
     common: Common = NO_COMMON,
 ) -> int:
-    """Start only the engine, for a service manager. It logs what happens, a line for each start and end of a run."""
+    """Start only the engine, for a service manager. It logs what happens, a line for each start and end of a run.
+
+    SIGTERM drains the engine, a second one forces it; SIGUSR1 drains it and starts this process anew, with new code.
+    """
+    launch = Launch.of_this_process()
     keep_streams()
     log = chosen_log(log)
     talk = start_log(log, brief=False)
     app = _load(engine, common, log, metrics=metrics)
     if (why := _switched_off(app)) is not None:
         raise Conflict(f"{why}; a worker without an engine has nothing to do")
-    return _serve(app, common, None, talk, metrics=app.settings.metrics)
+    return _serve(app, common, None, talk, launch, metrics=app.settings.metrics)
 
 
 def _load(
@@ -134,6 +140,7 @@ def _serve(
     common: Common,
     tell: Callable[[str, Event], None] | None,
     talk: Callable[[str], None],
+    launch: Launch,
     *,
     page: bool = False,
     metrics: str | None = None,
@@ -149,7 +156,7 @@ def _serve(
     zone = app.settings.tz
     chosen = _tell_json if common.json else tell
     told = None if chosen is None else partial(chosen, zone)
-    return asyncio.run(serve(app, told, talk, page=page, metrics=metrics))
+    return asyncio.run(serve(app, told, talk, launch=launch, page=page, metrics=metrics))
 
 
 def _serve_page(app: Ostinato, common: Common, talk: Callable[[str], None], why: str) -> int:
