@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from ostinato.models.schedule import Schedule
     from ostinato.models.session import Session
     from ostinato.models.states import Cause, RunState, Trigger
+    from ostinato.models.task import TaskInfo, TaskSchedule
     from ostinato.models.work_kinds import Shown, Work, WorkField, WorkKind
     from ostinato.models.work_values import Agent, CheckIn, Function, Http, Shell
     from ostinato.service.metrics import METRICS_CONTENT_TYPE
@@ -105,6 +106,8 @@ __all__ = [
     "Snooze",
     "Task",
     "TaskCall",
+    "TaskInfo",
+    "TaskSchedule",
     "Timing",
     "TimingError",
     "Trigger",
@@ -151,6 +154,7 @@ _HOMES = {
     "ostinato.models.schedule": ("Schedule",),
     "ostinato.models.session": ("Session",),
     "ostinato.models.states": ("Cause", "RunState", "Trigger"),
+    "ostinato.models.task": ("TaskInfo", "TaskSchedule"),
     "ostinato.models.work_kinds": ("Shown", "Work", "WorkField", "WorkKind"),
     "ostinato.models.work_values": ("Agent", "CheckIn", "Function", "Http", "Shell"),
     "ostinato.service.metrics": ("METRICS_CONTENT_TYPE",),
