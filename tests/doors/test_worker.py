@@ -111,7 +111,8 @@ def test_a_worker_tells_its_metrics_and_starts_anew_in_place(shop: Shop) -> None
     shop.restart("second-version")
     eventually(lambda: "draining to start anew" in process.err, "it drains")
     process.signal(signal.SIGUSR1)
-    assert (shop.get("/readyz").status_code, shop.get("/healthz").status_code) == (503, 200)
+    eventually(lambda: shop.get("/readyz").status_code == 503, "it says that it drains")
+    assert shop.get("/healthz").status_code == 200
     assert shop.app.runs.get(held).state == "running"
     (shop.folder / "release").touch()
     eventually(lambda: process.err.count("schedules 0") == 2, "it has started anew")
