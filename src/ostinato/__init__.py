@@ -41,13 +41,16 @@ if TYPE_CHECKING:
     from ostinato.models.schedule import Schedule
     from ostinato.models.session import Session
     from ostinato.models.states import Cause, RunState, Trigger
+    from ostinato.models.task import TaskInfo, TaskSchedule
     from ostinato.models.work_kinds import Shown, Work, WorkField, WorkKind
     from ostinato.models.work_values import Agent, CheckIn, Function, Http, Shell
+    from ostinato.service.metrics import METRICS_CONTENT_TYPE
     from ostinato.service.schedules.drafts import ScheduleSpec
     from ostinato.tasks import RunHandle, Task, TaskCall
     from ostinato.timing import At, Cron, DailyAt, Every, Except, Monthly, Or, Timing, Weekly, parse_timing
 
 __all__ = [
+    "METRICS_CONTENT_TYPE",
     "Abort",
     "Agent",
     "AppEvent",
@@ -105,6 +108,8 @@ __all__ = [
     "Snooze",
     "Task",
     "TaskCall",
+    "TaskInfo",
+    "TaskSchedule",
     "Timing",
     "TimingError",
     "Trigger",
@@ -152,8 +157,10 @@ _HOMES = {
     "ostinato.models.schedule": ("Schedule",),
     "ostinato.models.session": ("Session",),
     "ostinato.models.states": ("Cause", "RunState", "Trigger"),
+    "ostinato.models.task": ("TaskInfo", "TaskSchedule"),
     "ostinato.models.work_kinds": ("Shown", "Work", "WorkField", "WorkKind"),
     "ostinato.models.work_values": ("Agent", "CheckIn", "Function", "Http", "Shell"),
+    "ostinato.service.metrics": ("METRICS_CONTENT_TYPE",),
     "ostinato.service.schedules.drafts": ("ScheduleSpec",),
     "ostinato.tasks": ("RunHandle", "Task", "TaskCall"),
     "ostinato.timing": (

@@ -31,6 +31,7 @@ from ostinato.models.app_event import AppEventKind, AppEventName
 from ostinato.models.policy import PolicyOptions, check_key
 from ostinato.models.session import Drop, DropName, Mode, ModeName
 from ostinato.models.session_options import read_session_options
+from ostinato.models.task import TaskSchedule
 from ostinato.service.schedules.declarations import Declarations
 from ostinato.service.schedules.drafts import ScheduleSpec
 from ostinato.sync_async import Async, Resources, Sync
@@ -186,6 +187,8 @@ class Ostinato(Resources[Sync]):
         if schedule is not None:
             name = definition.name
             definition.check_schedulable()
+            text = schedule if isinstance(schedule, str) else schedule.text
+            self.registry.declared[name] = TaskSchedule(name, text, tz or self.settings.tz, enabled, stored=False)
             self._declarations.add(
                 ScheduleSpec(name, schedule, task, tz, enabled=enabled, owner="code", origin=self.name, policy={})
             )

@@ -42,6 +42,7 @@ __all__ = [
     "database_file",
     "load_settings",
     "passwords_in",
+    "split_address",
     "switched_off",
     "without_password",
 ]
@@ -95,6 +96,8 @@ class Settings:
     port: int = 8321
     hosts: tuple[str, ...] = ()
     """Further names by which the server is called, behind a proxy, say."""
+    metrics: str | None = None
+    """Where `ostinato worker` serves its metrics and its health, such as 127.0.0.1:9464; None for nowhere."""
     login_lifetime: timedelta = timedelta(days=30)
     """After so long a browser has to log in again, whatever it does."""
     login_idle_timeout: timedelta = timedelta(days=7)
@@ -282,6 +285,8 @@ def _coerce(name: str, value: Any) -> Any:
             return _bind_host(value)
         case "port":
             return _port(value)
+        case "metrics":
+            return _metrics_address(value)
         case "hosts":
             return _host_names(value)
         case "trusted_proxies":
@@ -401,6 +406,27 @@ def _port(value: Any) -> int:
     if not 0 <= port <= 65_535 or isinstance(value, bool):
         raise InvalidInput(f"port cannot be {value!r}", field="port", hint="give 1 to 65535, or 0 for a free one")
     return port
+
+
+def split_address(address: str) -> tuple[str, int]:
+    """Host and port of an address that `_metrics_address` has read."""
+    host, _, port = address.rpartition(":")
+    return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+def _metrics_address(value: Any) -> str | None:
+    """`HOST:PORT`; a port alone is one of this machine. None if there is none."""
+    if value is None or value == "":
+        return None
+    hint = "give an address and a port, such as 127.0.0.1:9464, [::1]:9464, or 9464 alone; port 0 is any free one"
+    host, _, port = str(value).strip().rpartition(":")
+    try:
+        found, number = _bind_host(host or "127.0.0.1"), _port(port)
+    except InvalidInput:
+        raise InvalidInput(f"metrics cannot be {value!r}", field="metrics", hint=hint) from None
+    if isinstance(value, bool) or (":" in found and not host.startswith("[")):
+        raise InvalidInput(f"metrics cannot be {value!r}", field="metrics", hint=hint)
+    return f"[{found}]:{number}" if ":" in found else f"{found}:{number}"
 
 
 def _host_names(value: Any) -> tuple[str, ...]:

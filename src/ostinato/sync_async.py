@@ -4,20 +4,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import suppress
 from datetime import datetime
 from functools import wraps
 from types import MethodType
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, Unpack, overload
 
 from ostinato.durations import Duration
-from ostinato.errors import InvalidInput
+from ostinato.errors import InvalidInput, StoreError
 from ostinato.event_loop_host import EventLoopHost
 from ostinato.execution.throttle import Throttle, Usage
 from ostinato.models.ids import RunId
 from ostinato.models.output import OutputLine
 from ostinato.models.policy import PolicyOptions
 from ostinato.models.run import Run
+from ostinato.models.task import TaskInfo
 from ostinato.service.incidents import IncidentService
 from ostinato.service.lanes import LaneService
 from ostinato.service.nodes import NodeService
@@ -27,6 +30,7 @@ from ostinato.service.runs import RunService
 from ostinato.service.schedules.drafts import WorkLike
 from ostinato.service.schedules.service import ScheduleService
 from ostinato.service.sessions import SessionService
+from ostinato.service.tasks import TaskService
 from ostinato.service.transactions import TransactionService
 from ostinato.service.why import Why
 from ostinato.tasks import MessageHandle, RunHandle
@@ -45,6 +49,7 @@ __all__ = [
     "Sessions",
     "Sync",
     "SyncAsync",
+    "Tasks",
     "Transactions",
 ]
 
@@ -191,6 +196,16 @@ class Nodes(SyncAsync[NodeService, F]):
     resume = _verb(NodeService.resume)
 
 
+class Tasks(SyncAsync[TaskService, F]):
+    """Tasks, with their schedules, whether they run now, and when next. Sync code may iterate over them."""
+
+    list = _verb(TaskService.list)
+    get = _verb(TaskService.get)
+
+    def __iter__(self: Tasks[Sync]) -> Iterator[TaskInfo]:
+        return iter(self.list())
+
+
 class Notifications(SyncAsync[NotificationService, F]):
     """Channels, the rules of what they are told, and what became of each delivery."""
 
@@ -286,6 +301,24 @@ async def _wait_idle(container: Container, timeout: Duration | None = None) -> N
     await container.services.runs.wait_idle(timeout=timeout)
 
 
+async def _health(container: Container) -> dict[str, Any]:
+    """How the engine of this process is, and for each of its tasks how many runs are under way on all nodes
+    (`running`), since when, and when it is due next. `tasks` is None while the database does not answer."""
+    tasks: dict[str, dict[str, Any]] | None = None
+    with suppress(StoreError, TimeoutError):
+        async with asyncio.timeout(container.settings.tuning.readiness_seconds):
+            tasks = await container.services.tasks.health()
+    return {**await container.health(), "tasks": tasks}
+
+
+async def _metrics(container: Container) -> str:
+    """All metrics in Prometheus' text format, for a `/metrics` of your own; its type is METRICS_CONTENT_TYPE.
+
+    They are those of the whole database, whichever process is asked: scrape one of them.
+    """
+    return await container.metrics()
+
+
 async def _why(container: Container, name: str, at: datetime | None = None) -> Why:
     """Why a schedule did or did not run, at a time or lately."""
     return await container.services.why.why(name, at)
@@ -305,12 +338,14 @@ class Resources(SyncAsync[Container, F]):
         self.projects = Projects(form, host, lambda container: container.services.projects)
         self.lanes = Lanes(form, host, lambda container: container.services.lanes)
         self.sessions = Sessions(form, host, throttle)
+        self.tasks = Tasks(form, host, lambda container: container.services.tasks)
         self.nodes = Nodes(form, host, lambda container: container.services.nodes)
         self.notifications = Notifications(form, host, lambda container: container.services.notifications)
         self.incidents = Incidents(form, host, lambda container: container.services.incidents)
 
     enqueue = _Verb(_enqueue, _handle)
     execute = _verb(_execute)
-    health = _verb(Container.health)
+    health = _verb(_health)
+    metrics = _verb(_metrics)
     wait_idle = _verb(_wait_idle)
     why = _verb(_why)

@@ -12,7 +12,7 @@ from ostinato.direct_execution import DirectExecution, ExecutionCallbacks
 from ostinato.engine.node import Engine
 from ostinato.errors import InvalidInput, StoreError
 from ostinato.execution.context import current_context
-from ostinato.execution.guard import interpreter
+from ostinato.execution.guard import GUARD, interpreter
 from ostinato.execution.guard_child import has_subreaper
 from ostinato.execution.nested import nested_runs
 from ostinato.execution.registry import Registry
@@ -23,6 +23,7 @@ from ostinato.models.states import Cause, RunState
 from ostinato.notifications.base import SendError, Unusable
 from ostinato.notifications.channels import Channels
 from ostinato.notifications.sender import has_sender, is_busy
+from ostinato.service.metrics import ConnectionCounts, collect_metrics
 from ostinato.service.schedules.drafts import Code
 from ostinato.service.services import Services
 from ostinato.stores.base import Store
@@ -33,6 +34,7 @@ __all__ = [
     "Container",
     "ExecutionCallbacks",
     "RemoteEngine",
+    "end_guard",
     "has_subreaper",
     "interpreter",
     "open_container",
@@ -42,6 +44,9 @@ __all__ = [
 
 NO_ENGINE: dict[str, Any] = {"ok": False, "node": None, "reason": "no engine is started in this process"}
 """The health of a process without one."""
+
+end_guard = GUARD.end
+"""Before this process becomes another, which would not know the one that guards its commands."""
 
 _NO_CALLBACKS = ExecutionCallbacks()
 _UNAWAITED = Ending(Cause.CANCELLED, "whoever waited for it was cancelled")
@@ -121,6 +126,10 @@ class Container:
         if self._remote is not None:
             return await self._remote.statistics()
         return {} if self.engine is None else {self.engine.id: self.engine.statistics.shape()}
+
+    async def metrics(self, connections: ConnectionCounts | None = None) -> str:
+        """All metrics, in Prometheus' text format, with those of a server's connections."""
+        return await collect_metrics(self.services, await self.statistics(), connections)
 
     def make_engine(self) -> Engine:
         """A new engine, not yet started; call on the loop that it shall live on."""

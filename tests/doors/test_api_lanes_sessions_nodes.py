@@ -203,11 +203,17 @@ def test_tasks_say_who_knows_them_and_how_many_schedules_call_them(web: Web, ope
     operator.post(
         "/api/schedules", {"name": "c", "timing": "every 5m", "work": {"kind": "function", "task": "unknown"}}
     )
-    assert operator.get("/api/tasks").json()["items"] == [
-        {"name": "hello", "nodes": ["node-1", "node-2"], "schedules": 2},
-        {"name": "other", "nodes": ["node-1"], "schedules": 0},
-        {"name": "unknown", "nodes": [], "schedules": 1},
+    items = operator.get("/api/tasks").json()["items"]
+    assert [(item["name"], item["nodes"], item["schedule_count"]) for item in items] == [
+        ("hello", ["node-1", "node-2"], 2),
+        ("other", ["node-1"], 0),
+        ("unknown", [], 1),
     ]
+    hello, *_ = items
+    assert [one["name"] for one in hello["schedules"]] == ["a", "b"]
+    first = hello["schedules"][0]
+    assert (first["timing"], first["enabled"], first["next_run_at"]) == ("every 5m", True, hello["next_run_at"])
+    assert (hello["running"], hello["running_since"], hello["kind"], hello["app"]) == (0, None, None, False)
 
 
 def test_times_go_with_the_zone_of_the_settings(web: Web, admin: Client, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,7 +13,6 @@ import httpx
 import pytest
 from starlette.types import Receive, Scope, Send
 
-from ostinato.api.metrics import metrics_text
 from ostinato.clock import SECOND, uptime
 from ostinato.engine import fence
 from ostinato.engine.watchdog import STEADY, LoopMonitor
@@ -24,6 +24,8 @@ from ostinato.models.lane import Lane
 from ostinato.models.node import Node, NodeBeat
 from ostinato.models.notification import NotificationCounts
 from ostinato.models.work import Http
+from ostinato.models.work_kinds import KIND_PREFIX
+from ostinato.service.metrics import metrics_text
 from ostinato.tuning import Tuning
 from tests.doors.command_line import eventually
 from tests.doors.prometheus_text import read_metrics
@@ -69,8 +71,35 @@ def test_a_label_with_quotes_and_line_ends_is_read_back_as_it_was() -> None:
     counted = {"runs": {AWKWARD: {"succeeded": 3}}}
     metrics = read_metrics(metrics_text([node("n")], {"n": counted}, [Lane(AWKWARD, 4, queued=2)], {"on": 1}))
     runs = metrics["scheduler_task_runs_total"]
-    assert runs.value("scheduler_task_runs_total", task=AWKWARD, status="succeeded", node="n") == 3
+    assert runs.value("scheduler_task_runs_total", task=AWKWARD, status="success", node="n") == 3
     assert metrics["scheduler_queue_depth"].value("scheduler_queue_depth", lane=AWKWARD) == 2
+
+
+def test_a_sum_over_a_family_counts_each_run_once() -> None:
+    ends = {"succeeded": 5, "failed": 2, "cancelled": 1, "skipped": 4}
+    metrics = read_metrics(metrics_text([], {"n": {"runs": {"mail": ends}}}, [], {}))
+
+    def by(name: str, label: str) -> dict[str, float]:
+        return {dict(labels)[label]: value for (_, labels), value in metrics[name].samples.items()}
+
+    assert by("scheduler_task_runs_total", "status") == {"success": 5, "failure": 2}
+    assert by("scheduler_runs_ended_total", "state") == ends
+
+
+def test_a_task_that_a_node_knows_counts_from_zero_on() -> None:
+    known = replace(node("n"), tasks=("mail", f"{KIND_PREFIX}copy"))
+    lost = replace(node("gone", "lost"), tasks=("mail",))
+    metrics = read_metrics(metrics_text([known, lost], {"n": {"runs": {"report": {"failed": 1}}}}, [], {}))
+    runs = {
+        tuple(dict(labels)[name] for name in ("node", "task", "status")): value
+        for (_, labels), value in metrics["scheduler_task_runs_total"].samples.items()
+    }
+    assert runs == {
+        ("n", "mail", "success"): 0,
+        ("n", "mail", "failure"): 0,
+        ("n", "report", "success"): 0,
+        ("n", "report", "failure"): 1,
+    }
 
 
 def test_runs_that_succeeded_with_errors_are_counted_beside_all_that_succeeded() -> None:
@@ -143,7 +172,7 @@ def test_another_node_is_told_as_its_last_beat_counted_and_one_that_is_lost_is_n
         beat = NodeBeat(NodeId(id), "there", 1, 4, 0, False, (), now, now, now + lease, "{}", counted)
         web.run(web.container.store.nodes.renew(beat))
     web.clock.advance("1s")
-    runs = read_metrics(web.anybody().get("/metrics").text)["scheduler_task_runs_total"]
+    runs = read_metrics(web.anybody().get("/metrics").text)["scheduler_runs_ended_total"]
     assert {dict(labels)["node"]: value for (_, labels), value in runs.samples.items()} == {"near": 3}
 
 

@@ -50,6 +50,19 @@ def flaky():
 """
 
 
+RETURNING = """
+from ostinato import Ostinato
+
+app = Ostinato()
+
+
+@app.task("answer")
+def answer(what):
+    print("thinking")
+    return {"text": "two\\nlines \\x1b[2J", "count": {"copied": 3}, "nothing": None}[what]
+"""
+
+
 @pytest.mark.parametrize(
     ("command", "code", "reason"),
     [
@@ -216,6 +229,17 @@ def test_a_task_of_the_app_is_run_here_and_only_once(cli: CommandLine) -> None:
     assert (failed.code, "run 2 failed: ValueError: no good" in failed.err) == (1, True)
     assert cli("exec", "--task", "flaky", "--app", "jobs:app").code == 3
     assert len(cli.ok("run", "ls", "--json").json) == 2
+
+
+@pytest.mark.parametrize(
+    ("what", "printed"),
+    [("text", "two\nlines \x1b[2J\n"), ("count", '{"copied": 3}\n'), ("nothing", "")],
+)
+def test_the_result_of_a_task_is_data_after_its_output(cli: CommandLine, what: str, printed: str) -> None:
+    Path("shop.py").write_text(RETURNING)
+    answer = cli.ok("exec", "--app", "shop:app", "--task", "answer", "--arg", f"what={what}")
+    assert answer.out == f"thinking\n{printed}"
+    assert answer.err == "run 1 begins\nrun 1 succeeded\n"
 
 
 def test_an_agent_answers_live_and_its_report_is_shown(cli: CommandLine) -> None:

@@ -77,8 +77,17 @@ def test_tasks_come_from_the_app(cli: CommandLine) -> None:
     assert cli.ok("task", "ls", "--json").json == []
     tasks = cli.ok("task", "ls", "--app", "jobs:app", "--json").json
     assert [task["name"] for task in tasks] == ["fail", "hello", "slow"]
-    assert tasks[1] == {"name": "hello", "kind": "sync", "description": "Greet somebody.", "app": True, "nodes": []}
+    said = {"name": "hello", "kind": "sync", "description": "Greet somebody.", "app": True, "nodes": []}
+    idle = {"schedules": [], "schedule_count": 0, "running": 0, "running_since": None, "next_run_at": None}
+    assert tasks[1] == {**said, **idle}
     assert cli.ok("task", "ls", "--app", "jobs", "--json").json == tasks
+    cli.ok("schedule", "add", "a", "every 2h", "--task", "hello")
+    (hello,) = cli.ok("task", "ls", "--json").json
+    assert (hello["kind"], hello["app"], hello["schedule_count"]) == (None, False, 1)
+    assert hello["schedules"][0]["next_run_at"] == hello["next_run_at"] is not None
+    titles, _, row, _ = cli.ok("task", "ls", "--app", "jobs:app").out.splitlines()
+    assert titles.split()[:5] == ["NAME", "KIND", "SCHEDULES", "RUNNING", "NEXT"]
+    assert row.split()[:4] == ["hello", "sync", "every", "2h"]
 
 
 def test_without_an_engine_there_are_no_nodes(cli: CommandLine) -> None:

@@ -290,7 +290,7 @@ def test_a_level_and_a_format_can_be_set_by_the_environment(cli: CommandLine, mo
 def test_an_executed_task_prints_its_output_once(cli: CommandLine) -> None:
     with cli.start("exec", "--task", "hello", "--app", "jobs:app", name="exec") as done:
         assert done.wait() == 0
-    assert done.out == "hello world\n"
+    assert done.out == 'hello world\n{"greeted": "world"}\n'
     assert cli.ok("run", "logs", "1").out == "hello world\n"
 
 

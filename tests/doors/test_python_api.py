@@ -32,6 +32,7 @@ from ostinato.models.lane import Lane
 from ostinato.tasks import MessageHandle
 from ostinato.testing import FakeClock, adrain, asettle, asimulate, drain, simulate
 from tests.doors.conftest import at
+from tests.doors.prometheus_text import read_metrics
 
 # Tasks.
 
@@ -232,6 +233,17 @@ def test_start_and_stop_may_be_called_twice(app: Ostinato) -> None:
     assert app.health()["ok"] is False
 
 
+def test_an_app_gives_its_metrics_with_what_its_engine_has_counted_by_now(app: Ostinato) -> None:
+    app.task("job")(lambda: None).enqueue()
+    assert "scheduler_task_runs_total" not in app.metrics()
+    app.start()
+    drain(app)
+    runs = read_metrics(app.metrics())["scheduler_task_runs_total"]
+    assert sorted(
+        (dict(labels)["task"], dict(labels)["status"], value) for (_, labels), value in runs.samples.items()
+    ) == [("job", "failure", 0), ("job", "success", 1)]
+
+
 async def test_async_with_runs_the_engine_on_the_running_loop(app: Ostinato) -> None:
     loops: list[asyncio.AbstractEventLoop] = []
 
@@ -246,6 +258,7 @@ async def test_async_with_runs_the_engine_on_the_running_loop(app: Ostinato) -> 
         assert (await app.aio.runs.wait(id, timeout=60)).result == "here"
         assert loops == [asyncio.get_running_loop()]
         assert (await app.aio.health())["ok"]
+        assert "scheduler_nodes" in await app.aio.metrics()
         with pytest.raises(OstinatoError, match="would block the event loop"):
             app.runs.list()
     assert (await app.aio.health())["ok"] is False

@@ -265,7 +265,7 @@ def test_what_a_connection_holds_of_a_head_is_bounded(piece: int) -> None:
         connections = Connections(PATIENT)
         connection = connections.admit("127.0.0.1")
         assert connection is not None
-        server = uvicorn.Server(_configured(container, connections))
+        server = uvicorn.Server(_configured(create_app(container, connections), connections))
         server.config.load()
         protocol = HttpProtocol(server.config, server.server_state, {}, connection, connections)
         transport = _Written()
@@ -318,7 +318,7 @@ def test_parser_sockets_and_loop_are_named_whatever_is_installed() -> None:
     async def configured() -> uvicorn.Config:
         container = await open_container(Settings(db="sqlite://:memory:"), SystemClock(), Registry())
         try:
-            return _configured(container, Connections(PATIENT))
+            return _configured(create_app(container), Connections(PATIENT))
         finally:
             await container.close()
 

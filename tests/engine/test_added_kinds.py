@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,6 @@ from ostinato.cli.work_view import work_cell
 from ostinato.engine.node import Engine
 from ostinato.models.installed_kinds import added_kinds, broken_kinds, installed_kinds
 from ostinato.service.answers import run_answer
-from ostinato.service.tasks import TaskService, TaskUse
 from ostinato.testing import FakeClock, drain
 from tests.engine.conftest import MakeApp, eventually, on_shared
 from tests.packages import ECHO, forgotten, installed, leave
@@ -118,13 +117,6 @@ def test_a_value_whose_package_is_not_installed_is_refused(app: Ostinato, echo: 
         app.enqueue(echo.Echo("hi"))
 
 
-def tasks_of(app: Ostinato) -> Sequence[TaskUse]:
-    async def found(engine: Engine) -> Sequence[TaskUse]:
-        return await TaskService(engine.store, engine.clock).list()
-
-    return app.with_engine(found)
-
-
 @on_shared
 def test_only_a_node_that_has_the_package_takes_its_runs(
     shared_db: str, make_app: MakeApp, tmp_path: Path, fake_clock: FakeClock
@@ -153,7 +145,7 @@ def test_only_a_node_that_has_the_package_takes_its_runs(
     with installed(folder):
         able = make_app(shared_db)
         drain(able)
-        assert [task.name for task in tasks_of(able)] == []
+        assert [task.name for task in able.tasks.list()] == []
         assert able.runs.get(run.id).state is RunState.SUCCEEDED
         assert able.schedules.get("hello").broken is None
 

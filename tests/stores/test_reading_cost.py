@@ -28,6 +28,7 @@ from ostinato.stores.sql.deliveries import counts, list_deliveries, next_deliver
 from ostinato.stores.sql.incidents import incident_runs, interests, list_incidents
 from ostinato.stores.sql.overview import count_runs, late_runs, list_runs, runs_between, tally_ended
 from ostinato.stores.sql.schedule_pages import list_rows, recent_runs, scheduled_tasks
+from ostinato.stores.sql.tasks import next_of_tasks, running_tasks, task_schedules
 from ostinato.stores.sqlite.query import Connection, drive, fetch
 from ostinato.stores.sqlite.store import SqliteStore
 from ostinato.testing.store_suite.builders import HOUR, MINUTE, NOW, claim, draft, finish, new_run, put_many
@@ -62,6 +63,7 @@ def of_runs(now: Micros) -> dict[str, Reading]:
         "counts": drive(lambda db: count_runs(db, now, now)),
         "late": drive(lambda db: late_runs(db, now, 5)),
         "activity": drive(lambda db: tally_ended(db, now - MINUTE, now + 1, MINUTE)),
+        "running tasks": drive(running_tasks),
         "bars": drive(lambda db: recent_runs(db, [ScheduleId(1)], 5)),
     }
 
@@ -187,6 +189,18 @@ async def test_a_long_list_makes_no_page_of_it_dearer(store: SqliteStore) -> Non
     before = steps_of(store, of_schedules())
     await put_many(store, [draft(f"t{number:05d}", next_at=NOW + number * MINUTE) for number in range(3000)])
     assert dearer(before, steps_of(store, of_schedules())) == {}
+
+
+async def test_very_many_schedules_of_a_task_do_not_make_its_health_dearer(store: SqliteStore) -> None:
+    asked: dict[str, Reading] = {
+        "next": drive(lambda db: next_of_tasks(db, ["report", "mail"])),
+        "schedules": drive(lambda db: task_schedules(db, ["report", "mail"], 5)),
+    }
+    await put_many(store, [draft(f"s{number:05d}", next_at=NOW + number * MINUTE) for number in range(1_100)])
+    await put_many(store, [draft("rare", task="mail", next_at=NOW + 9_000 * MINUTE)])
+    before = steps_of(store, asked)
+    await put_many(store, [draft(f"t{number:05d}", next_at=NOW + number * MINUTE) for number in range(4_000)])
+    assert dearer(before, steps_of(store, asked)) == {}
 
 
 def of_notifications() -> dict[str, Reading]:

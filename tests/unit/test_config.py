@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ostinato.config import SHORTEST_LEASE, Settings, load_settings, switched_off
+from ostinato.config import SHORTEST_LEASE, Settings, load_settings, split_address, switched_off
 from ostinato.errors import InvalidInput, TimingError
 from ostinato.tuning import DEFAULT_TUNING
 
@@ -175,6 +175,11 @@ def test_where_the_server_listens_comes_from_every_layer(tmp_path: Path) -> None
         ("trusted_proxies", [7]),
         ("trusted_proxies", 7),
         ("tls_cert", 7),
+        ("metrics", "nowhere"),
+        ("metrics", "http://127.0.0.1:9464"),
+        ("metrics", "::1:9464"),
+        ("metrics", "127.0.0.1:70000"),
+        ("metrics", True),
     ],
 )
 def test_a_place_where_nobody_can_listen_is_refused(tmp_path: Path, name: str, value: object) -> None:
@@ -192,6 +197,25 @@ def test_a_lease_shorter_than_the_end_of_commands_is_refused_with_the_fix(
     assert raised.value.field == "lease"
     assert timedelta(seconds=DEFAULT_TUNING.command_kill_seconds) <= SHORTEST_LEASE
     assert load_settings(tmp_path, {}, lease="10s").lease == SHORTEST_LEASE
+
+
+@pytest.mark.parametrize(
+    ("given", "address"),
+    [
+        ("127.0.0.1:9464", ("127.0.0.1", 9464)),
+        ("[::1]:0", ("::1", 0)),
+        (":9464", ("127.0.0.1", 9464)),
+        (9464, ("127.0.0.1", 9464)),
+        ("0.0.0.0:9464", ("0.0.0.0", 9464)),
+    ],
+)
+def test_metrics_are_served_at_an_address_and_a_port(
+    tmp_path: Path, given: str | int, address: tuple[str, int]
+) -> None:
+    found = load_settings(tmp_path, {}, metrics=given).metrics
+    assert found is not None
+    assert split_address(found) == address
+    assert load_settings(tmp_path, {"OSTINATO_METRICS": ""}).metrics is None
 
 
 def test_trusted_proxies_are_addresses_and_networks(tmp_path: Path) -> None:

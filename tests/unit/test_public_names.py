@@ -41,8 +41,8 @@ def test_what_the_documentation_promises_is_public(name: str) -> None:
 
 
 def test_the_list_is_sorted_and_is_what_dir_shows() -> None:
-    assert ostinato.__all__ == sorted(ostinato.__all__)
-    assert dir(ostinato) == ostinato.__all__
+    assert ostinato.__all__ == sorted(ostinato.__all__, key=lambda name: (not name.isupper(), name))
+    assert dir(ostinato) == sorted(ostinato.__all__)
 
 
 def test_the_version_is_that_of_the_installed_package() -> None:

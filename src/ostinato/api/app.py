@@ -50,8 +50,9 @@ from ostinato.api.routes import (
     tokens,
 )
 from ostinato.api.security import SecurityMiddleware
+from ostinato.service.metrics import ConnectionCounts
 
-__all__ = ["api_routes", "create_app"]
+__all__ = ["api_routes", "create_app", "create_metrics_app"]
 
 _ABOUT = """Schedules, runs, lanes, sessions and everything else that the command line can do.
 
@@ -92,7 +93,7 @@ def api_routes() -> Iterator[APIRoute]:
         yield from (route for route in router.routes if isinstance(route, APIRoute))
 
 
-def create_app(container: ApiContainer, connections: metrics.ConnectionCounts | None = None) -> FastAPI:
+def create_app(container: ApiContainer, connections: ConnectionCounts | None = None) -> FastAPI:
     """The server on this container, and on its loop; whoever accepts connections says how many there are."""
     app = FastAPI(
         title="Ostinato",
@@ -104,25 +105,18 @@ def create_app(container: ApiContainer, connections: metrics.ConnectionCounts | 
         redirect_slashes=False,
         generate_unique_id_function=lambda route: route.name,
     )
-    app.state.container = container
-    app.state.connections = connections
+    _hold(app, container, connections)
     app.state.live_sockets = Counter[str]()
     app.state.ping_limits = pings.PingLimits()
     app.state.routes = tuple(api_routes())
-    app.state.authenticator = authenticator = Authenticator(container)
     for router in _ROUTERS:
         app.include_router(router, dependencies=[Depends(only_known)])
-    add_problem_handlers(app)
     app.router.default = Page()
     # The last that is added is the first that a request meets.
     app.add_middleware(IdempotencyStore, container=container)
     app.add_middleware(BodyLimit)
-    app.add_middleware(AuthenticationMiddleware, authenticator=authenticator)
-    app.add_middleware(Compression)
-    app.add_middleware(Unexpected)
-    app.add_middleware(SecurityMiddleware, container=container)
-    app.add_middleware(Denials, container=container)
-    app.add_middleware(ProxyMiddleware, container=container)
+    app.add_middleware(AuthenticationMiddleware, authenticator=app.state.authenticator)
+    _guard(app, container)
 
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:
@@ -132,6 +126,34 @@ def create_app(container: ApiContainer, connections: metrics.ConnectionCounts | 
     app.openapi = openapi  # type: ignore[method-assign]  # as FastAPI says it is to be replaced
     app.add_route("/api/openapi.json", _described, include_in_schema=False)
     return app
+
+
+def create_metrics_app(container: ApiContainer, connections: ConnectionCounts | None = None) -> FastAPI:
+    """Health and metrics alone, for a worker."""
+    app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
+    _hold(app, container, connections)
+    for router in (health.router, metrics.router):
+        app.include_router(router)
+    app.add_middleware(BodyLimit)
+    _guard(app, container)
+    return app
+
+
+def _hold(app: FastAPI, container: ApiContainer, connections: ConnectionCounts | None) -> None:
+    """What every route asks its app for."""
+    app.state.container = container
+    app.state.connections = connections
+    app.state.authenticator = Authenticator(container)
+
+
+def _guard(app: FastAPI, container: ApiContainer) -> None:
+    """What stands before everything that is served."""
+    add_problem_handlers(app)
+    app.add_middleware(Compression)
+    app.add_middleware(Unexpected)
+    app.add_middleware(SecurityMiddleware, container=container)
+    app.add_middleware(Denials, container=container)
+    app.add_middleware(ProxyMiddleware, container=container)
 
 
 async def _described(request: Request) -> Response:

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from ostinato.clock import Clock
 from ostinato.config import Settings
-from ostinato.models.ids import NodeId
+from ostinato.service.metrics import ConnectionCounts
 from ostinato.service.services import Services
 
 __all__ = ["ApiContainer"]
@@ -33,6 +33,6 @@ class ApiContainer(Protocol):
         """How that engine is; `ok` is False when there is none. WaitTimeout if it does not answer."""
         ...
 
-    async def statistics(self) -> dict[NodeId, dict[str, Any]]:
-        """What that engine has counted so far, by its node; nothing if there is none, or if it does not answer."""
+    async def metrics(self, connections: ConnectionCounts | None = None) -> str:
+        """All metrics, in Prometheus' text format, with those of a server's connections."""
         ...

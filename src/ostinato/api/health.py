@@ -45,6 +45,8 @@ async def readyz(container: Container) -> Response:
         health = await container.health()
     except WaitTimeout as error:
         return _answer(str(error))
+    if health.get("starting"):
+        return _answer("the engine has not started yet")
     if health["node"] is not None and health["draining"]:
         return _answer("this node is draining")
     seconds = container.settings.tuning.readiness_seconds

@@ -1,12 +1,9 @@
-"""/metrics in Prometheus' text format: every node as its last beat counted, the engine beside this server as it is now.
+"""/metrics: who may read them. `service/metrics.py` has the text.
 
 It needs a viewer's token, or a client on this machine where only such can come. docs/reference/metrics.md says more.
 """
 
 from __future__ import annotations
-
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
 
 from fastapi import APIRouter
 from starlette.requests import Request
@@ -16,31 +13,13 @@ from ostinato.api.access import Container, authenticator_of
 from ostinato.api.prefix import is_mounted
 from ostinato.api.security import is_loopback, split_host
 from ostinato.config import Settings
-from ostinato.models.incident import FAILINGS
-from ostinato.models.lane import Lane
-from ostinato.models.node import Node
-from ostinato.models.notification import SELECTABLE, NotificationCounts
+from ostinato.service.metrics import METRICS_CONTENT_TYPE
 
-__all__ = ["ConnectionCounts", "Family", "metrics_text", "router"]
+__all__ = ["router"]
 
 router = APIRouter()
 
-CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-
 _FORWARDED = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
-
-
-class ConnectionCounts(Protocol):
-    """What the server counts of its connections."""
-
-    @property
-    def refused(self) -> int:
-        """How many were turned away, or gave way to others."""
-        ...
-
-    def __len__(self) -> int:
-        """How many are open."""
-        ...
 
 
 @router.get("/metrics", include_in_schema=False)
@@ -48,15 +27,8 @@ async def metrics(request: Request, container: Container) -> Response:
     """Counters and gauges of the whole database."""
     if not _is_on_this_machine(request, container.settings):
         await authenticator_of(request).identify(request)
-    services = container.services
-    nodes = await services.nodes.list()
-    counted = {**await services.nodes.statistics(), **await container.statistics()}
-    statistics = {str(node.id): counted.get(node.id, {}) for node in nodes if node.state != "lost"}
-    schedules = {str(state): count for state, count in (await services.schedules.count()).items()}
-    lanes = await services.lanes.list()
-    told = await services.overview.notification_counts()
-    text = metrics_text(nodes, statistics, lanes, schedules, request.app.state.connections, told)
-    return Response(text, 200, {"Cache-Control": "no-store"}, media_type=CONTENT_TYPE)
+    text = await container.metrics(request.app.state.connections)
+    return Response(text, 200, {"Cache-Control": "no-store"}, media_type=METRICS_CONTENT_TYPE)
 
 
 def _is_on_this_machine(request: Request, settings: Settings) -> bool:
@@ -72,161 +44,3 @@ def _is_on_this_machine(request: Request, settings: Settings) -> bool:
     # Left as it comes, nginx names nobody and calls us by our own address, but speaks as one did before 1.1.
     is_passed_on = any(name in request.headers for name in _FORWARDED) or request.scope["http_version"] == "1.0"
     return client is not None and is_loopback(client.host) and is_loopback(host or "") and not is_passed_on
-
-
-class Family:
-    """One metric with its samples, as the text format wants them: together, and described before."""
-
-    def __init__(self, name: str, kind: str, help: str) -> None:
-        self.name = name
-        self._lines = [f"# HELP {name} {_escaped(help, quotes=False)}", f"# TYPE {name} {kind}"]
-        self._described = len(self._lines)
-
-    def add(self, value: float, /, suffix: str = "", **labels: str) -> None:
-        """One sample."""
-        pairs = ",".join(f'{key}="{_escaped(text)}"' for key, text in labels.items())
-        self._lines.append(f"{self.name}{suffix}" + (f"{{{pairs}}}" if pairs else "") + f" {_number(value)}")
-
-    def add_histogram(self, bounds: Sequence[float], counted: Mapping[str, Any], **labels: str) -> None:
-        """The samples of a histogram, from its buckets each for itself."""
-        below = 0
-        counts = list(counted.get("counts", ()))
-        for bound, count in zip(bounds, [*counts, *[0] * len(bounds)], strict=False):
-            below += count
-            self.add(below, "_bucket", **labels, le=_number(bound))
-        self.add(sum(counts), "_bucket", **labels, le="+Inf")
-        self.add(counted.get("sum", 0), "_sum", **labels)
-        self.add(sum(counts), "_count", **labels)
-
-    def lines(self) -> Iterator[str]:
-        """Its text; nothing, if it has no sample."""
-        if len(self._lines) > self._described:
-            yield from self._lines
-
-
-def metrics_text(
-    nodes: Iterable[Node],
-    statistics: Mapping[str, Mapping[str, Any]],
-    lanes: Iterable[Lane],
-    schedules: Mapping[str, int],
-    connections: ConnectionCounts | None = None,
-    told: NotificationCounts | None = None,
-) -> str:
-    """The whole answer."""
-    families = [*_of_work(statistics), *_of_lanes(lanes), *_of_nodes(nodes), *_of_schedules(schedules)]
-    families += _of_notifications(statistics, told)
-    if connections is not None:
-        families += _of_connections(connections)
-    return "".join(f"{line}\n" for family in families for line in family.lines())
-
-
-def _of_work(statistics: Mapping[str, Mapping[str, Any]]) -> Iterator[Family]:
-    runs = Family("scheduler_task_runs_total", "counter", "Runs that ended, by task, status and node.")
-    with_errors = Family("scheduler_task_runs_with_errors_total", "counter", "Runs that succeeded and counted errors.")
-    skipped = Family("scheduler_task_skipped_total", "counter", "Due times for which nothing was executed, by cause.")
-    durations = Family("scheduler_task_duration_seconds", "histogram", "How long the last attempt of a run took.")
-    lateness = Family(
-        "scheduler_start_lateness_seconds", "histogram", "The time from when a run was ready until it started."
-    )
-    batches = Family("scheduler_commit_batch_size", "histogram", "How many runs one transaction finished.")
-    for node, counted in statistics.items():
-        bounds = counted.get("bounds", {})
-        for task, states in counted.get("runs", {}).items():
-            for state, count in states.items():
-                runs.add(count, task=task, status=state, node=node)
-        for task, count in counted.get("with_errors", {}).items():
-            with_errors.add(count, task=task, node=node)
-        for task, causes in counted.get("skipped", {}).items():
-            for cause, count in causes.items():
-                skipped.add(count, task=task, cause=cause, node=node)
-        for task, histogram in counted.get("durations", {}).items():
-            durations.add_histogram(bounds.get("durations", ()), histogram, task=task, node=node)
-        for family, name in ((lateness, "lateness"), (batches, "batches")):
-            if name in counted:
-                family.add_histogram(bounds.get(name, ()), counted[name], node=node)
-    yield from (runs, with_errors, skipped, durations, lateness, batches)
-
-
-def _of_lanes(lanes: Iterable[Lane]) -> Iterator[Family]:
-    depth = Family("scheduler_queue_depth", "gauge", "Runs that are queued in a lane.")
-    used = Family("scheduler_lane_used", "gauge", "Runs that are under way in a lane, on all nodes.")
-    limit = Family("scheduler_lane_limit", "gauge", "How many runs may be under way in a lane, on all nodes.")
-    paused = Family("scheduler_lane_paused", "gauge", "1 while the lane is paused.")
-    for lane in lanes:
-        depth.add(lane.queued, lane=lane.name)
-        used.add(lane.used, lane=lane.name)
-        limit.add(lane.limit, lane=lane.name)
-        paused.add(int(lane.paused), lane=lane.name)
-    yield from (depth, used, limit, paused)
-
-
-def _of_nodes(nodes: Iterable[Node]) -> Iterator[Family]:
-    states = {"alive": 0, "draining": 0, "lost": 0}
-    up = Family("scheduler_engine_service_up", "gauge", "1 while an engine service of the node is up.")
-    restarts = Family(
-        "scheduler_engine_service_restarts_total", "counter", "How often an engine service died and was restarted."
-    )
-    for node in nodes:
-        states[node.state] = states.get(node.state, 0) + 1
-        for service, health in node.services.items() if node.state != "lost" else ():
-            up.add(int(bool(health.get("up"))), node=node.id, service=service)
-            restarts.add(health.get("restarts", 0), node=node.id, service=service)
-    by_state = Family("scheduler_nodes", "gauge", "Processes whose engine is started, or was lost recently.")
-    for state, count in states.items():
-        by_state.add(count, state=state)
-    yield from (by_state, up, restarts)
-
-
-def _of_schedules(schedules: Mapping[str, int]) -> Iterator[Family]:
-    by_state = Family("scheduler_schedules", "gauge", "Schedules, each in one state.")
-    paused = Family(
-        "scheduler_schedules_paused", "gauge", "Schedules that are on, but paused until their next due time."
-    )
-    for state, count in schedules.items():
-        if state == "paused":
-            paused.add(count)
-        else:
-            by_state.add(count, state=state)
-    yield from (by_state, paused)
-
-
-def _of_notifications(statistics: Mapping[str, Mapping[str, Any]], told: NotificationCounts | None) -> Iterator[Family]:
-    ended = Family(
-        "scheduler_deliveries_total",
-        "counter",
-        "Messages to channels that were sent, will be tried again (retried), failed for good, or were dropped.",
-    )
-    waiting = Family("scheduler_deliveries_waiting", "gauge", "Messages to channels that are pending or being sent.")
-    incidents = Family("scheduler_incidents_open", "gauge", "Incidents that are open, by what opened them.")
-    for node, counted in statistics.items():
-        for channel, outcomes in counted.get("told", {}).items():
-            for outcome, count in outcomes.items():
-                ended.add(count, channel=channel, outcome=outcome, node=node)
-    if told is not None:
-        for (channel, state), count in sorted(told.deliveries.items()):
-            waiting.add(count, channel=channel, state=state)
-        for kind in SELECTABLE:
-            if kind in FAILINGS:
-                incidents.add(told.incidents.get(kind, 0), kind=kind)
-    yield from (ended, waiting, incidents)
-
-
-def _of_connections(connections: ConnectionCounts) -> Iterator[Family]:
-    open_now = Family("scheduler_http_connections", "gauge", "Open connections of this server.")
-    refused = Family(
-        "scheduler_http_connections_refused_total",
-        "counter",
-        "Connections that were refused, or closed to make room for others.",
-    )
-    open_now.add(len(connections))
-    refused.add(connections.refused)
-    yield from (open_now, refused)
-
-
-def _escaped(text: str, *, quotes: bool = True) -> str:
-    text = text.replace("\\", "\\\\").replace("\n", "\\n")
-    return text.replace('"', '\\"') if quotes else text
-
-
-def _number(value: float) -> str:
-    return str(int(value)) if float(value).is_integer() else repr(float(value))

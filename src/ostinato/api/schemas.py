@@ -27,7 +27,7 @@ __all__ = ["answer_schemas"]
 Schema = dict[str, Any]
 
 _REFERENCE = "#/components/schemas/{name}"
-_NAMES = {"Activity": "Bucket", "Browser": "Login", "Day": "HistoryDay", "TaskUse": "Task", "WhyAnswer": "Why"}
+_NAMES = {"Activity": "Bucket", "Browser": "Login", "Day": "HistoryDay", "TaskInfo": "Task", "WhyAnswer": "Why"}
 """What is called otherwise in the document than in the code."""
 
 

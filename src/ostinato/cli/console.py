@@ -35,6 +35,7 @@ __all__ = [
     "open_streams",
     "paragraph",
     "plain",
+    "restore_streams",
     "rich_console",
     "say",
     "stderr",
@@ -102,6 +103,18 @@ def keep_streams() -> None:
         with contextlib.suppress(AttributeError, OSError, ValueError):  # it is closed, or what tests put there
             number = os.dup(stream.fileno())
             _own[name] = os.fdopen(number, "w", buffering=1, encoding=stream.encoding, errors="replace")
+
+
+def restore_streams() -> None:
+    """Write what is printed so far, and put 1 and 2 back where work may have replaced them."""
+    for number, name in ((1, "stdout"), (2, "stderr")):
+        own, others = _own.get(name), getattr(sys, name)
+        for stream in (others, own or others):
+            with contextlib.suppress(AttributeError, OSError, ValueError):  # nobody reads it, or work has closed it
+                stream.flush()
+        if own is not None:
+            with contextlib.suppress(OSError, ValueError):
+                os.dup2(own.fileno(), number)
 
 
 def stdout() -> TextIO:

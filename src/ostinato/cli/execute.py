@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ostinato.cli.console import emit_json_line, keep_streams, say
 from ostinato.cli.open_database import OpenDatabase, opened
 from ostinato.cli.options import NO_COMMON, Common, Text
+from ostinato.cli.output import print_result
 from ostinato.cli.policy import budget_option, gate_option, limit_option
 from ostinato.cli.run_view import tell
 from ostinato.cli.work import NOTHING, placed, work_of
@@ -94,8 +95,10 @@ def _tell_end(database: OpenDatabase, run: Run, *, as_json: bool) -> None:
         from ostinato.service.answers import run_answer
 
         emit_json_line(run_answer(run, database.zone))
-    else:
-        say(tell(run))
+        return
+    if run.task is not None and run.result is not None:
+        print_result(run.result)
+    say(tell(run))
 
 
 def _here(work: Work, project: str | None) -> Work:

@@ -36,8 +36,19 @@ def _version() -> str:
 
 _EXEC = """Run something once, right here, with live output and its exit code.
 
-It is recorded like every run, but needs no engine and waits for no lane. Ctrl-C cancels it, a second one forces it.
+It is recorded like every run, but needs no engine and waits for no lane. What a task returns is printed after its
+output. Ctrl-C cancels it, a second one forces it.
 The exit code is the command's own; 1 for other failures, 130 when it was interrupted."""
+
+_UP = """Start the engine, the API and the page, and show each run.
+
+Ctrl-C or SIGTERM drains the engine, once more forces it. SIGUSR1 drains it and starts the process anew in place, with
+new code."""
+
+_WORKER = """Start only the engine, for a service manager, with plain log lines.
+
+SIGTERM or Ctrl-C drains the engine, once more forces it. SIGUSR1 drains it and starts the process anew in place, with
+new code."""
 
 app = App(
     name="ostinato",
@@ -50,9 +61,9 @@ app = App(
 
 for _order, (_name, _target, _help) in enumerate(
     (
-        ("up", "up:up", "Start the engine, the API and the page, and show each run."),
+        ("up", "up:up", _UP),
         ("web", "web:web", "Serve the API and the page without an engine."),
-        ("worker", "up:worker", "Start only the engine, for a service manager, with plain log lines."),
+        ("worker", "up:worker", _WORKER),
         ("schedule", "schedule.commands:app", "Add, list, change, trigger and remove schedules."),
         ("run", "run:app", "List, show, follow, cancel, retry and wait for runs."),
         ("exec", "execute:execute", _EXEC),

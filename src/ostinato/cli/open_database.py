@@ -104,6 +104,7 @@ def load_app(
     port: int | None = None,
     tls: TlsFlags = NO_TLS,
     log: LogFlags = NO_LOG,
+    metrics: str | None = None,
 ) -> Ostinato:
     """The app that is named, with the settings that were given on the command line; an empty one if none is named."""
     from ostinato.app import Ostinato
@@ -122,6 +123,7 @@ def load_app(
         "tls_key": tls.tls_key,
         "log_level": log.log_level,
         "log_format": log.log_format,
+        "metrics": metrics,
     }
     settings = load_settings(**given)
     target = common.app or settings.app

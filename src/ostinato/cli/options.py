@@ -30,6 +30,7 @@ __all__ = [
     "ListenPort",
     "LogFlags",
     "MessageFlags",
+    "MetricsAddress",
     "Mode",
     "NodeName",
     "ProjectName",
@@ -81,6 +82,15 @@ ListenHost = Annotated[
     ),
 ]
 ListenPort = Annotated[int | None, Parameter(help="The port to listen on; 0 for any free port. [default: 8321]")]
+
+MetricsAddress = Annotated[
+    str | None,
+    Parameter(
+        help="Serve /metrics, /healthz and /readyz at this address, such as 127.0.0.1:9464, or 9464 alone; port 0 for "
+        "any free port. Any address other than loopback needs a token, and TLS or a trusted proxy. "
+        "[env: OSTINATO_METRICS, default: none]"
+    ),
+]
 
 
 @Parameter(name="*", group=_COMMON)

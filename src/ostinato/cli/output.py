@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ostinato.cli.console import emit, emit_json_line, plain, stdout
+from ostinato.cli.console import emit, emit_json_line, json_text, plain, stdout
 
 if TYPE_CHECKING:
     from ostinato.models.ids import RunId
     from ostinato.models.output import OutputLine
 
-__all__ = ["OutputPrinter", "harmless"]
+__all__ = ["OutputPrinter", "harmless", "print_result"]
 
 _COLOUR = re.compile(r"\x1b\[[0-9;:]*m")
 _CONTROL = re.compile(
@@ -60,3 +60,15 @@ class OutputPrinter:
             text = f"{line.at:%Y-%m-%dT%H:%M:%S}.{line.at.microsecond // 1000:03}Z {text}"
         emit(text)
         stdout().flush()
+
+
+def print_result(result: Any) -> None:
+    """What a task returned: text as it is, as the lines of its output are; everything else as JSON."""
+    if not isinstance(result, str):
+        emit(json_text(result))
+    elif stdout().isatty():
+        colours = not os.environ.get("NO_COLOR")
+        emit("\n".join(harmless(line, colours=colours) for line in result.split("\n")))
+    else:
+        emit(result)
+    stdout().flush()

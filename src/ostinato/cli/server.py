@@ -1,4 +1,5 @@
-"""The server, alone (`web`) or in a process beside an engine (`up`): bind, refuse what is unsafe, serve, end.
+"""The server, alone (`web`), in a process beside an engine (`up`) or with metrics in a worker's: bind, refuse what is
+unsafe, serve, end.
 
 It lives on the loop of its container; who called it looks after signals. `connections.py` says who gets in.
 """
@@ -14,9 +15,11 @@ import socket
 import ssl
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import uvicorn
+from starlette.types import ASGIApp
 
 from ostinato.api.app import create_app
 from ostinato.api.proxies import Proxies
@@ -35,7 +38,7 @@ from ostinato.service.audit import acting
 if TYPE_CHECKING:
     from ostinato.api.container import ApiContainer
 
-__all__ = ["address_text", "lasting", "login_link", "serving"]
+__all__ = ["Flags", "address_text", "lasting", "login_link", "serving"]
 
 _log = get_logger(__name__)
 
@@ -48,25 +51,44 @@ _NOT_HERE = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
 """An address that the name has and the machine has not: ::1 of localhost, where IPv6 is off."""
 
 
+@dataclass(frozen=True, slots=True)
+class Flags:
+    """How an error tells a person to listen elsewhere, and otherwise."""
+
+    elsewhere: str = "--port"
+    tls: str = "give --tls-cert FILE and --tls-key FILE"
+    here: str = "leave out --host"
+
+
+_FLAGS = Flags()
+
+
 @asynccontextmanager
 async def serving(
-    container: ApiContainer, talk: Callable[[str], None], limits: Limits | None = None
+    container: ApiContainer,
+    talk: Callable[[str], None],
+    limits: Limits | None = None,
+    *,
+    create: Callable[[ApiContainer, Connections], ASGIApp] = create_app,
+    flags: Flags = _FLAGS,
 ) -> AsyncIterator[str]:
-    """Serve API and page at the host and port of the settings; yields the address that a browser takes.
+    """Serve API and page, or what else is to be created, at the host and port of the settings; yields the address that
+    a browser takes.
 
     A taken port, or an open host without a token or without TLS, is an error before anything is served.
     """
     settings = container.settings
     tls = tls_context(settings)
-    sockets = await _listen(settings.host, settings.port)
+    sockets = await _listen(settings.host, settings.port, flags)
     try:
-        await _check_open(container)
+        await _check_open(container, flags)
         address = address_text(settings, sockets[0].getsockname()[1])
-        server = _Server(container, limits or limits_here(), tls)
+        server = _Server(container, limits or limits_here(), tls, create)
         task = asyncio.create_task(server.serve(sockets))
         try:
             await _started(server, task)
-            await _introduce(container, address, talk)
+            if create is create_app:
+                await _introduce(container, address, talk)
             with lasting(task):
                 yield address
         finally:
@@ -118,10 +140,16 @@ def login_link(address: str, code: str) -> str:
 class _Server(uvicorn.Server):
     """Leaves signals to its caller, and lets in whom `Connections` admits."""
 
-    def __init__(self, container: ApiContainer, limits: Limits, tls: ssl.SSLContext | None) -> None:
+    def __init__(
+        self,
+        container: ApiContainer,
+        limits: Limits,
+        tls: ssl.SSLContext | None,
+        create: Callable[[ApiContainer, Connections], ASGIApp],
+    ) -> None:
         self._all = Connections(limits, Proxies(container.settings.trusted_proxies).are_trusted)
         self._tls = tls
-        super().__init__(_configured(container, self._all))
+        super().__init__(_configured(create(container, self._all), self._all))
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -152,10 +180,10 @@ class _Server(uvicorn.Server):
             self._all.sweep()
 
 
-def _configured(container: ApiContainer, connections: Connections) -> uvicorn.Config:
+def _configured(app: ASGIApp, connections: Connections) -> uvicorn.Config:
     # Parser, WebSockets and loop are named: what else is installed must change nothing.
     return uvicorn.Config(
-        create_app(container, connections),
+        app,
         log_config=None,
         log_level="warning",
         access_log=False,
@@ -180,7 +208,7 @@ async def _started(server: uvicorn.Server, task: asyncio.Task[None]) -> None:
         await asyncio.sleep(_GLANCE)
 
 
-async def _listen(host: str, port: int) -> list[socket.socket]:
+async def _listen(host: str, port: int, flags: Flags = _FLAGS) -> list[socket.socket]:
     """Every address of this host, bound; so that a taken port is known before anything else is begun."""
     try:
         found = await asyncio.get_running_loop().getaddrinfo(
@@ -201,10 +229,10 @@ async def _listen(host: str, port: int) -> list[socket.socket]:
             if error.errno not in _NOT_HERE:
                 for one in sockets:
                     one.close()
-                raise _refused(error, host, port) from None
+                raise _refused(error, host, port, flags) from None
             absent = error
     if not sockets and absent is not None:
-        raise _refused(absent, host, port)
+        raise _refused(absent, host, port, flags)
     return sockets
 
 
@@ -224,20 +252,20 @@ def _bound(family: int, address: tuple[str | int, ...], *, only_six: bool) -> so
     return made
 
 
-def _refused(error: OSError, host: str, port: int) -> OstinatoError:
+def _refused(error: OSError, host: str, port: int, flags: Flags) -> OstinatoError:
     if error.errno == errno.EADDRINUSE:
         return Conflict(
             f"port {port} of {host} is taken: another 'ostinato up' or 'ostinato web' may listen there; end it, or "
-            "give another with --port"
+            f"give another with {flags.elsewhere}"
         )
     if error.errno == errno.EACCES:
-        return Conflict(f"you may not use port {port} of {host}: give one above 1023 with --port")
+        return Conflict(f"you may not use port {port} of {host}: give one above 1023 with {flags.elsewhere}")
     if error.errno in _NOT_HERE:
         return InvalidInput(f"this machine has no address {host}", field="host", hint="127.0.0.1 is always there")
     return OstinatoError(f"cannot listen at {host}, port {port}: {error.strerror}")
 
 
-async def _check_open(container: ApiContainer) -> None:
+async def _check_open(container: ApiContainer, flags: Flags) -> None:
     """Beyond this machine, nothing crosses in the clear, and nobody comes in without a token. All is told at once."""
     settings = container.settings
     if is_loopback(settings.host):
@@ -245,9 +273,9 @@ async def _check_open(container: ApiContainer) -> None:
     missing = []
     if not (settings.tls_cert or settings.trusted_proxies):
         missing.append(
-            "without TLS, anybody on the network can read tokens and logins: give --tls-cert FILE and "
-            "--tls-key FILE; or, if a proxy in front of it speaks TLS, put the proxy's address into the setting "
-            'trusted_proxies (trusted_proxies = ["10.0.0.5"])'
+            f"without TLS, anybody on the network can read tokens and logins: {flags.tls}; or, if a proxy in front of "
+            "it speaks TLS, put the proxy's address into the setting trusted_proxies "
+            '(trusted_proxies = ["10.0.0.5"])'
         )
     if not await container.services.access.has_tokens():
         missing.append(
@@ -256,7 +284,7 @@ async def _check_open(container: ApiContainer) -> None:
         )
     if missing:
         told = "; and ".join(missing)
-        raise Conflict(f"cannot listen at {settings.host}: {told}. Or leave out --host to listen on this machine only")
+        raise Conflict(f"cannot listen at {settings.host}: {told}. Or {flags.here} to listen on this machine only")
 
 
 def _login_command(settings: Settings, port: int) -> str:

@@ -46,6 +46,7 @@ from ostinato.errors import InvalidInput, OstinatoError, WaitTimeout
 from ostinato.logs import get_logger
 from ostinato.models.ids import NodeId, RunId
 from ostinato.models.session_options import NO_OPTIONS, SessionOptions
+from ostinato.models.task import TaskDescription
 from ostinato.models.work_values import Function, GivenCall
 from ostinato.wiring import NO_ENGINE, open_container_with_remote_engine
 
@@ -180,6 +181,9 @@ class _EngineClient:
     def takes_payloads(self, task: str) -> bool | None:
         known = self._tasks.get(task)
         return None if known is None else known.takes_payloads
+
+    def described_tasks(self) -> Mapping[str, TaskDescription]:
+        return {name: known.description for name, known in self._tasks.items()}
 
     async def stored_calls(self, task: str, calls: Iterable[GivenCall]) -> list[Function]:
         given = [Function(task, list(args), dict(kwargs)) for args, kwargs in calls]

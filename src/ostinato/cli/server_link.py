@@ -14,6 +14,7 @@ import msgspec
 
 from ostinato.config import Settings
 from ostinato.models.session_options import SessionOptions
+from ostinato.models.task import TaskDescription
 
 __all__ = [
     "Answer",
@@ -43,6 +44,7 @@ class KnownTask(msgspec.Struct, frozen=True):
     """Its policy, in a form that users write."""
     takes_payloads: bool | None
     session_options: SessionOptions
+    description: TaskDescription
 
 
 class Begin(msgspec.Struct, tag="begin", frozen=True):

@@ -271,7 +271,10 @@ class ServerProcess:
         registry = self._app.registry
         return {
             name: KnownTask(
-                _plain(registry.options_of(name)), registry.takes_payloads(name), registry.session_options_of(name)
+                _plain(registry.options_of(name)),
+                registry.takes_payloads(name),
+                registry.session_options_of(name),
+                registry.task(name).description,
             )
             for name in names
         }

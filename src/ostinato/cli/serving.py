@@ -26,10 +26,13 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from ostinato.app import Ostinato
+    from ostinato.cli.metrics_server import MetricsServer
+    from ostinato.cli.restart import Launch
     from ostinato.cli.server_process import ServerProcess
     from ostinato.cli.systemd import ServiceManager
     from ostinato.models.schedule import Schedule
     from ostinato.service.services import Services
+    from ostinato.wiring import Container
 
 __all__ = ["serve", "settle"]
 
@@ -50,12 +53,15 @@ async def serve(
     talk: Callable[[str], None],
     manager: ServiceManager,
     *,
-    page: bool,
+    launch: Launch,
+    page: bool = False,
+    metrics: str | None = None,
 ) -> int:
-    """Start, follow, drain: the exit code is 0, 130 if the drain was forced, 6 if the database is lost.
+    """Start, follow, drain: the exit code is 0, 130 if the drain was forced, 6 if the database is lost. After a SIGUSR1
+    it does not return: the process is started anew, as the launch says.
 
-    With the page, if it is wanted. `tell` is told of every run, None where the log does that; `manager`, of the start,
-    the drain, and of an engine that is well.
+    With the page, if it is wanted, or with metrics at an address. `tell` is told of every run, None where the log does
+    that; `manager`, of the start, the drain, and of an engine that is well.
     """
     from ostinato.wiring import open_container
 
@@ -65,6 +71,7 @@ async def serve(
     try:
         async with (
             _page(app, talk) if page else contextlib.nullcontext() as served,
+            _metrics(view, metrics, talk) if metrics else contextlib.nullcontext() as measured,
             _following(feed),
             manager.watched(),
         ):
@@ -73,11 +80,16 @@ async def serve(
                 engine = await app.aio.with_engine(_itself)
                 if served is not None:
                     served.tell_engine(engine)  # so that the page tells how it is
+                if measured is not None:
+                    measured.engine = engine
                 await _introduce(app, view.services, talk, is_log=not page or app.settings.log_format != "auto")
                 settle()
                 manager.ready(f"node {engine.id} on {without_password(app.settings.db)}", engine.why_restart)
                 is_lost = await _until_told(signals, engine.is_database_lost)
-                manager.stopping(0 if is_lost else app.settings.grace.total_seconds())
+                if signals.restarts:
+                    manager.reloading()
+                else:
+                    manager.stopping(0 if is_lost else app.settings.grace.total_seconds())
                 if served is not None:
                     served.tell_engine(engine, is_draining=True)
                 if is_lost:
@@ -89,6 +101,9 @@ async def serve(
     finally:
         await view.close()
     is_alone = await end_strays()
+    if not is_lost and signals.settle_restart():
+        talk("drained: starting anew")
+        launch.repeat()
     if is_lost:
         talk("stopped: the database file was lost, and what was under way is not recorded")
     else:
@@ -135,6 +150,12 @@ def _page(app: Ostinato, talk: Callable[[str], None]) -> AbstractAsyncContextMan
     from ostinato.cli.server_process import serving_apart
 
     return serving_apart(app, talk)
+
+
+def _metrics(view: Container, address: str, talk: Callable[[str], None]) -> AbstractAsyncContextManager[MetricsServer]:
+    from ostinato.cli.metrics_server import serving_metrics
+
+    return serving_metrics(view, address, talk)
 
 
 async def _itself(engine: T) -> T:

@@ -1,4 +1,6 @@
-"""SIGINT and SIGTERM to an engine in the foreground: `serving.py` waits for the first, `ending.py` is the end."""
+"""SIGINT, SIGTERM and SIGUSR1 to an engine in the foreground: `serving.py` waits for the first, `ending.py` and
+`restart.py` are what follows.
+"""
 
 from __future__ import annotations
 
@@ -19,23 +21,52 @@ if TYPE_CHECKING:
 __all__ = ["Signals"]
 
 
+_STOP = (signal.SIGINT, signal.SIGTERM)
+_RESTART = signal.SIGUSR1
+_HOW_TO_FORCE = "(once more to force)"
+
+
 class Signals:
-    """The first SIGINT or SIGTERM drains, the second forces and ends the process soon, a third ends it at once."""
+    """The first SIGINT or SIGTERM drains, the second forces and ends the process soon, a third ends it at once.
+
+    SIGUSR1 drains too, to start anew. Another one says nothing new, and a SIGINT or SIGTERM meanwhile makes it an end.
+    """
 
     def __init__(self, app: Ostinato, talk: Callable[[str], None]) -> None:
         self._app = app
         self._talk = talk
         self._count = 0
+        self._is_asked_to_restart = False
         self.first = asyncio.Event()
         self._loop = asyncio.get_running_loop()
-        signal_reader().listen((signal.SIGINT, signal.SIGTERM), self._heard)
+        signal_reader().listen((*_STOP, _RESTART), self._heard)
 
     @property
     def forced(self) -> bool:
         return self._count > 1
 
+    @property
+    def restarts(self) -> bool:
+        """Whether it is to start anew, as far as one knows."""
+        return self._is_asked_to_restart and not self._count
+
+    def settle_restart(self) -> bool:
+        """Whether it is to start anew: once everything is drained, and nothing is changed by a signal any more.
+
+        From here on, SIGINT and SIGTERM end the process as if nobody handled them. Another SIGUSR1 is ignored, also by
+        the new process until it listens.
+        """
+        if not self.restarts:
+            return False
+        signal.signal(_RESTART, signal.SIG_IGN)
+        signal_reader().leave((*_STOP, _RESTART))  # who came before that is counted
+        return not self._count
+
     def _heard(self, number: int) -> None:
         """On the reader's thread: work may hold the loop, and the second signal is to end that too."""
+        if number == _RESTART:
+            self._restart()
+            return
         self._count += 1
         if self._count == 2:
             signal_reader().end_later(number, end_by_force, self._app.settings.tuning.force_seconds)
@@ -44,11 +75,23 @@ class Signals:
         with contextlib.suppress(RuntimeError):  # the loop is closed: nothing is left to be drained
             self._loop.call_soon_threadsafe(self._arrived, self._count)
 
+    def _restart(self) -> None:
+        if self._count or self._is_asked_to_restart:
+            return  # it ends, or is about to start anew
+        self._is_asked_to_restart = True
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._drain, "draining to start anew", "(SIGTERM to end instead)")
+
+    def _drain(self, what: str, how: str = _HOW_TO_FORCE) -> None:
+        grace = span(self._app.settings.grace.total_seconds())
+        self._talk(f"{what}: no new runs; what is under way has {grace} to end {how}")
+        self.first.set()
+
     def _arrived(self, count: int) -> None:
-        if count == 1:
-            grace = span(self._app.settings.grace.total_seconds())
-            self._talk(f"draining: no new runs; what is under way has {grace} to end (once more to force)")
-            self.first.set()
+        if count == 1 and self._is_asked_to_restart:
+            self._talk(f"draining to end: it will not start anew {_HOW_TO_FORCE}")
+        elif count == 1:
+            self._drain("draining")
         elif count == 2:
             self._talk("forcing: what is under way is cut off")
             self._app.force()

@@ -1,15 +1,21 @@
-"""`ostinato task`: which tasks can be run, and who knows them."""
+"""`ostinato task`: which tasks there are, who knows them, which schedules call them, and whether they run now."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from cyclopts import App
 
 from ostinato.cli.console import Cell, Column, emit_json, table
-from ostinato.cli.open_database import OpenDatabase, opened
+from ostinato.cli.open_database import opened
 from ostinato.cli.options import NO_COMMON, Common
-from ostinato.models.work_kinds import is_task
+from ostinato.cli.times import brief
+from ostinato.plurals import counted
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from ostinato.models.task import TaskInfo
 
 __all__ = ["app"]
 
@@ -18,43 +24,48 @@ app = App(name="task", help="List the tasks that can be run.")
 
 @app.command
 def ls(*, common: Common = NO_COMMON) -> None:
-    """List tasks: those of --app, and those that running nodes know."""
+    """List tasks: those of --app, those that running nodes know, and those that schedules call; with their schedules,
+    since when they run, and when next."""
     with opened(common) as database:
-        tasks = _tasks(database)
+        tasks = database.ask(database.services.tasks.list())
+        now, zone = database.now, database.zone
     if common.json:
         emit_json(tasks)
         return
-    rows: list[list[Cell]] = [
-        [
-            task["name"],
-            task["kind"] or "-",
-            ", ".join((["--app"] if task["app"] else []) + task["nodes"]) or "-",
-            task["description"] or "",
-        ]
-        for task in tasks
+    columns = [
+        Column("NAME", True),
+        Column("KIND"),
+        Column("SCHEDULES", True),
+        Column("RUNNING"),
+        Column("NEXT"),
+        Column("KNOWN BY", True),
+        Column("WHAT", True, optional=True),
     ]
-    columns = [Column("NAME", True), Column("KIND"), Column("KNOWN BY", True), Column("WHAT", True)]
+    rows = [_row(task, zone, now) for task in tasks]
     table(columns, rows, otherwise="no tasks: name your app with --app module:attr, or start a node with 'ostinato up'")
 
 
-def _tasks(database: OpenDatabase) -> list[dict[str, Any]]:
-    nodes = [node for node in database.ask(database.services.nodes.list()) if node.state != "lost"]
-    here = database.app.registry.tasks
-    found = []
-    for name in sorted({*here, *(task for node in nodes for task in filter(is_task, node.tasks))}):
-        definition = here.get(name)
-        kind = description = None
-        if definition is not None:
-            kind = "process" if definition.isolation == "process" else "async" if definition.is_async else "sync"
-            description = (definition.function.__doc__ or "").strip().partition("\n")[0] or None
-        known_by = [str(node.id) for node in nodes if name in node.tasks]
-        found.append(
-            {
-                "name": name,
-                "kind": kind,
-                "description": description,
-                "app": definition is not None,
-                "nodes": known_by,
-            }
-        )
-    return found
+def _row(task: TaskInfo, zone: str, now: datetime) -> list[Cell]:
+    return [
+        task.name,
+        task.kind or "-",
+        _schedules(task),
+        _running(task, zone, now),
+        "-" if task.next_run_at is None else brief(task.next_run_at, zone, now),
+        ", ".join((["--app"] if task.app else []) + list(task.nodes)) or "-",
+        task.description or "",
+    ]
+
+
+def _schedules(task: TaskInfo) -> str:
+    """One by its timing, several by how many they are."""
+    if task.schedule_count > 1:
+        return counted(task.schedule_count, "schedule")
+    return ", ".join(one.timing + ("" if one.enabled else " (off)") for one in task.schedules) or "-"
+
+
+def _running(task: TaskInfo, zone: str, now: datetime) -> str:
+    if not task.running:
+        return "-"
+    since = "" if task.running_since is None else f"since {brief(task.running_since, zone, now)}"
+    return since if since and task.running == 1 else f"{task.running} {since}".rstrip()

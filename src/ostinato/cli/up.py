@@ -25,9 +25,11 @@ from ostinato.cli.options import (
     ListenHost,
     ListenPort,
     LogFlags,
+    MetricsAddress,
     TlsFlags,
 )
 from ostinato.cli.policy import lane_limits, lane_rates
+from ostinato.cli.restart import Launch
 from ostinato.cli.run_view import state_style
 from ostinato.cli.times import brief, took
 from ostinato.cli.work_view import name_of
@@ -57,9 +59,10 @@ def up(
 ) -> int:
     """Start the engine, the API and the page, and show each run.
 
-    Ctrl-C drains the engine, a second Ctrl-C forces it. Where the engine is switched off (the setting 'enabled'), it
-    serves the API and the page alone.
+    Ctrl-C drains the engine, a second Ctrl-C forces it; SIGUSR1 drains it and starts this process anew. Where the
+    engine is switched off (the setting 'enabled'), it serves the API and the page alone.
     """
+    launch = Launch.of_this_process()
     keep_streams()
     log = chosen_log(log)
     talk = start_log(log, brief=True)
@@ -72,7 +75,7 @@ def up(
     app = _load(engine, common, log, host=host, port=port, tls=tls)
     if (why := _switched_off(app)) is not None:
         return _serve_page(app, common, talk, why, manager)
-    return _serve(app, common, _tell_line if shows_runs else None, talk, manager, page=True)
+    return _serve(app, common, _tell_line if shows_runs else None, talk, manager, launch, page=True)
 
 
 def _service_manager() -> ServiceManager:
@@ -96,16 +99,26 @@ def _is_not_in_the_list(record: logging.LogRecord) -> bool:
     return is_late or (record.levelno >= logging.ERROR and bool(record.exc_text))
 
 
-def worker(*, engine: EngineFlags = NO_ENGINE, log: LogFlags = NO_LOG, common: Common = NO_COMMON) -> int:
-    """Start only the engine, for a service manager. It logs what happens, a line for each start and end of a run."""
+def worker(
+    *,
+    metrics: MetricsAddress = None,
+    engine: EngineFlags = NO_ENGINE,
+    log: LogFlags = NO_LOG,
+    common: Common = NO_COMMON,
+) -> int:
+    """Start only the engine, for a service manager. It logs what happens, a line for each start and end of a run.
+
+    SIGTERM drains the engine, a second one forces it; SIGUSR1 drains it and starts this process anew, with new code.
+    """
+    launch = Launch.of_this_process()
     keep_streams()
     log = chosen_log(log)
     talk = start_log(log, brief=False)
     manager = _service_manager()
-    app = _load(engine, common, log)
+    app = _load(engine, common, log, metrics=metrics)
     if (why := _switched_off(app)) is not None:
         raise Conflict(f"{why}; a worker without an engine has nothing to do")
-    return _serve(app, common, None, talk, manager, page=False)
+    return _serve(app, common, None, talk, manager, launch, metrics=app.settings.metrics)
 
 
 def _load(
@@ -116,10 +129,20 @@ def _load(
     host: str | None = None,
     port: int | None = None,
     tls: TlsFlags = NO_TLS,
+    metrics: str | None = None,
 ) -> Ostinato:
     lanes, rates = lane_limits(engine.lane), lane_rates(engine.rate)
     return load_app(
-        common, slots=engine.slots, lanes=lanes, rates=rates, tz=engine.tz, host=host, port=port, tls=tls, log=log
+        common,
+        slots=engine.slots,
+        lanes=lanes,
+        rates=rates,
+        tz=engine.tz,
+        host=host,
+        port=port,
+        tls=tls,
+        log=log,
+        metrics=metrics,
     )
 
 
@@ -129,8 +152,10 @@ def _serve(
     tell: Callable[[str, Event], None] | None,
     talk: Callable[[str], None],
     manager: ServiceManager,
+    launch: Launch,
     *,
-    page: bool,
+    page: bool = False,
+    metrics: str | None = None,
 ) -> int:
     """`tell` is told of each run; None where the log says all."""
     # The app is loaded before there is a loop: what the user's module does at import may want one of its own.
@@ -144,7 +169,7 @@ def _serve(
     chosen = _tell_json if common.json else tell
     told = None if chosen is None else partial(chosen, zone)
     with closing(manager):
-        return asyncio.run(serve(app, told, talk, manager, page=page))
+        return asyncio.run(serve(app, told, talk, manager, launch=launch, page=page, metrics=metrics))
 
 
 def _serve_page(app: Ostinato, common: Common, talk: Callable[[str], None], why: str, manager: ServiceManager) -> int:

@@ -66,6 +66,19 @@ class Guard:
             with contextlib.suppress(OSError):
                 os.close(each.detach())
 
+    def end(self, seconds: float = 10.0) -> None:
+        """No command runs any more, and none will: end the process, and wait for it for so long at most."""
+        with self._lock:
+            process, server = self.process, self._server
+            self.process = self._server = None
+            for each in (*filter(None, (server,)), *self._idle):
+                self._close(each)
+            self._idle.clear()
+        until = time.monotonic() + seconds
+        with contextlib.suppress(ChildProcessError):  # somebody else buried it
+            while process is not None and os.waitpid(process, os.WNOHANG) == (0, 0) and time.monotonic() < until:
+                time.sleep(_FULL_SECONDS)
+
     async def supervisor(self) -> socket.socket:
         """A supervisor that waits for a command. OSError if there can be none."""
         with self._lock:

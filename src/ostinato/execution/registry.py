@@ -6,7 +6,7 @@ import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from ostinato.errors import InvalidInput, NotFound
@@ -21,6 +21,7 @@ from ostinato.logs import one_line
 from ostinato.models.ids import RunId
 from ostinato.models.policy import make_policy
 from ostinato.models.session_options import NO_OPTIONS, SessionOptions
+from ostinato.models.task import TaskDescription, TaskKind, TaskSchedule
 from ostinato.models.work_kinds import check_task
 from ostinato.models.work_values import Function, GivenCall
 from ostinato.tuning import DEFAULT_TUNING
@@ -59,6 +60,12 @@ class TaskDefinition:
     signature: TaskSignature | None = None
     """What it takes and returns; None for what a package executes its kind of work with."""
 
+    @property
+    def description(self) -> TaskDescription:
+        """In words."""
+        kind: TaskKind = "process" if self.isolation == "process" else "async" if self.is_async else "sync"
+        return TaskDescription(kind, (self.function.__doc__ or "").strip().partition("\n")[0].strip() or None)
+
     def check_schedulable(self) -> None:
         """A schedule that the code declares gives no arguments: whatever needs one would fail each time."""
         required = [] if self.signature is None else self.signature.required
@@ -83,6 +90,8 @@ class Registry:
     """Told the name of a task that was added."""
     check_seconds: float = DEFAULT_TUNING.check_seconds
     contexts: TaskContexts = field(default_factory=TaskContexts)
+    declared: dict[str, TaskSchedule] = field(default_factory=dict)
+    """The schedules that were declared with tasks, by name."""
 
     def add_task(
         self,
@@ -143,6 +152,13 @@ class Registry:
             or (parameter.name == "payloads" and parameter.kind is not parameter.POSITIONAL_ONLY)
             for parameter in parameters
         )
+
+    def described_tasks(self) -> Mapping[str, TaskDescription]:
+        """What people are told of each task."""
+        return {
+            name: replace(definition.description, declared=self.declared.get(name))
+            for name, definition in tuple(self.tasks.items())
+        }
 
     async def stored_calls(self, task: str, calls: Iterable[GivenCall]) -> list[Function]:
         """The same, as others ask for it whose code is in another process."""

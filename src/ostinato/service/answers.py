@@ -33,7 +33,6 @@ from ostinato.models.schedule import Schedule as ScheduleModel
 from ostinato.models.work_kinds import WorkKind, line_of
 from ostinato.service.incidents import IncidentDetail as IncidentDetailModel
 from ostinato.service.schedules.keys import ScheduleKey
-from ostinato.service.tasks import TaskUse
 from ostinato.service.timings import Preview as PreviewModel
 from ostinato.service.why import Why as WhyModel
 
@@ -66,7 +65,6 @@ __all__ = [
     "Schedule",
     "SchedulePage",
     "ShellWork",
-    "TaskList",
     "UnreadableWork",
     "Why",
     "Work",
@@ -412,12 +410,6 @@ class MadeLogin(Me):
 
     origin_key: str
     """The page sends it with every request, as X-Origin-Key."""
-
-
-class TaskList(Answer):
-    """Every task."""
-
-    items: Sequence[TaskUse]
 
 
 @answer_of(Token)

@@ -72,7 +72,7 @@ class Services:
         self.chats = ChatService(store, clock)
         self.idempotency = IdempotencyService(store, clock)
         self.upkeep = UpkeepService(store, clock)
-        self.tasks = TaskService(store, clock)
+        self.tasks = TaskService(store, clock, code)
         self.timings = TimingService(clock, zone)
         self.overview = OverviewService(store, clock, zone)
         self.timeline = TimelineService(store, clock, zone, self.projects, tuning.timeline_schedules)

@@ -14,6 +14,7 @@ from ostinato.models.live import Changes, Position
 from ostinato.models.output import OutputPart
 from ostinato.models.run import ClaimedRun, Ending, Finish, NewRun, Report, Run, RunFilter
 from ostinato.models.states import Cause, RunState
+from ostinato.models.task import RunningTask
 
 __all__ = [
     "NONE_ENDED",
@@ -254,6 +255,10 @@ class RunStore(Protocol):
 
     async def count_runs(self, now: Micros, late_before: Micros) -> RunCounts:
         """How many runs are under way, ready and waiting, and ready since before `late_before`."""
+        ...
+
+    async def running_tasks(self) -> dict[str, RunningTask]:
+        """The tasks that have runs under way, on all nodes."""
         ...
 
     async def late_runs(self, late_before: Micros, limit: int) -> list[Run]:

@@ -23,6 +23,7 @@ from ostinato.models.schedule import (
     ScheduleRow,
     ScheduleState,
 )
+from ostinato.models.task import TaskSchedule
 from ostinato.stores.runs import NOTHING_TOLD, StateCount, Told
 
 __all__ = ["RECORDED_AHEAD", "Due", "Fired", "Late", "ScheduleStore"]
@@ -98,6 +99,14 @@ class ScheduleStore(Protocol):
 
     async def count_tasks(self) -> dict[str, int]:
         """How many schedules call each task."""
+        ...
+
+    async def task_schedules(self, tasks: Sequence[str], limit: int) -> dict[str, list[TaskSchedule]]:
+        """The schedules that call each of these tasks, `limit` of each at most; the soonest first."""
+        ...
+
+    async def next_of_tasks(self, tasks: Sequence[str]) -> dict[str, Micros]:
+        """When the next schedule of each of these tasks is due; those that have none are left out."""
         ...
 
     async def scheduled_tasks(self) -> set[str]:

@@ -1151,7 +1151,8 @@ export interface paths {
         };
         /**
          * List Tasks
-         * @description Every task that a running node knows or a schedule calls, by name.
+         * @description Every task that a running node knows or a schedule calls, by name: who knows it, its schedules, whether it runs
+         *     now, and when next.
          */
         get: operations["list_tasks"];
         put?: never;
@@ -3498,21 +3499,53 @@ export interface components {
         };
         /**
          * Task
-         * @description A task that a running node knows, or that a schedule calls.
+         * @description A task that a running node or this process knows, or that a schedule calls.
          */
         Task: {
+            /** @description Whether the process that answers has it registered. */
+            app: boolean;
+            /** @description The first line of its docstring; null if only other processes know it. */
+            description: string | null;
+            /** @description How it is executed; null if only other processes know it. */
+            kind: ("async" | "process" | "sync") | null;
             name: string;
+            /** @description When the next of its schedules is due. */
+            next_run_at: string | null;
             /** @description The running nodes that know it. */
             nodes: string[];
+            /** @description How many of its runs are under way, on all nodes. */
+            running: number;
+            /** @description When the oldest of these started. */
+            running_since: string | null;
             /** @description How many schedules call it. */
-            schedules: number;
+            schedule_count: number;
+            /** @description The schedules that call it, the soonest first; of very many, the first 100 that were added. */
+            schedules: components["schemas"]["TaskSchedule"][];
         };
         /**
          * TaskList
-         * @description Every task.
+         * @description The whole list, and the zone of its times.
          */
         TaskList: {
             items: components["schemas"]["Task"][];
+            /** @description An IANA name: the zone of its schedule, or of the server's settings. */
+            zone: string;
+        };
+        /**
+         * TaskSchedule
+         * @description A schedule that calls a task.
+         */
+        TaskSchedule: {
+            /** @description Why it was switched off by itself. */
+            broken: string | null;
+            enabled: boolean;
+            name: string;
+            /** @description None if it will not run: it is off, broken or finished. */
+            next_run_at: string | null;
+            /** @description False for one that the code declares and no engine has created yet. */
+            stored: boolean;
+            timing: string;
+            zone: string;
         };
         /**
          * Timeline

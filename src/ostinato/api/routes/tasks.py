@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from ostinato.api.access import Served, Viewer
+from ostinato.api.access import Container, Served, Viewer
 from ostinato.api.segments import routes_of
-from ostinato.service.answers import TaskList
+from ostinato.models.task import TaskInfo
+from ostinato.service.answers import Listed
 
 __all__ = ["router"]
 
@@ -12,6 +13,7 @@ router = routes_of("tasks")
 
 
 @router.get("/api/tasks")
-async def list_tasks(services: Served, _: Viewer) -> TaskList:
-    """Every task that a running node knows or a schedule calls, by name."""
-    return TaskList(await services.tasks.list())
+async def list_tasks(services: Served, container: Container, _: Viewer) -> Listed[TaskInfo]:
+    """Every task that a running node knows or a schedule calls, by name: who knows it, its schedules, whether it runs
+    now, and when next."""
+    return Listed(list(await services.tasks.list()), container.settings.tz)

@@ -15,6 +15,7 @@ from ostinato.models.policy import DEFAULT, Policy, PolicyOptions, check_key, ma
 from ostinato.models.project import NO_PROJECT, check_project
 from ostinato.models.schedule import ScheduleDraft
 from ostinato.models.session_options import SessionOptions
+from ostinato.models.task import TaskDescription
 from ostinato.models.work import CheckIn, Function, Http, Work, default_policy, work_text
 from ostinato.models.work_values import GivenCall
 from ostinato.timing import Timing, parse_timing
@@ -60,6 +61,10 @@ class Code(Protocol):
 
     def takes_payloads(self, task: str) -> bool | None:
         """Whether a task can be called with `payloads`; None if it is not known here."""
+        ...
+
+    def described_tasks(self) -> Mapping[str, TaskDescription]:
+        """What is known here of every task, by name."""
         ...
 
     async def stored_calls(self, task: str, calls: Iterable[GivenCall]) -> list[Function]:

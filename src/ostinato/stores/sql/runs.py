@@ -15,7 +15,7 @@ from ostinato.models.run import ClaimedRun, Ending, NewRun, Report, Run
 from ostinato.models.states import Cause
 from ostinato.stores.base import Bound, Cancelled, Claimed, Stale
 from ostinato.stores.rows import CLAIM_COLUMNS, load_claimed
-from ostinato.stores.sql import changes, given_up, output, overview
+from ostinato.stores.sql import changes, given_up, output, overview, tasks
 from ostinato.stores.sql.arrivals import let_in
 from ostinato.stores.sql.bound import LOST, queue_bound, start_bound
 from ostinato.stores.sql.cancels import cancel_now
@@ -218,6 +218,7 @@ class Runs(ABC, Generic[C]):
     count_runs = reading(overview.count_runs)
     count_active = reading(overview.count_active)
     late_runs = reading(overview.late_runs)
+    running_tasks = reading(tasks.running_tasks)
     tally_ended = reading(overview.tally_ended)
     answered_due = reading(overview.answered_due)
     changes_since = reading(changes.changes_since)

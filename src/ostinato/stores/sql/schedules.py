@@ -39,7 +39,7 @@ from ostinato.stores.drafts import (
 )
 from ostinato.stores.rows import DUE_COLUMNS, load_due
 from ostinato.stores.schedules import Late
-from ostinato.stores.sql import freshness, schedule_pages
+from ostinato.stores.sql import freshness, schedule_pages, tasks
 from ostinato.stores.sql.cancels import cancel_now
 from ostinato.stores.sql.connection import Connection, Database, Values, reading
 from ostinato.stores.sql.ends import wait_for_finish
@@ -174,6 +174,8 @@ class Schedules(Generic[C]):
     recent_runs = reading(schedule_pages.recent_runs)
     schedule_history = reading(schedule_pages.schedule_history)
     scheduled_tasks = reading(schedule_pages.scheduled_tasks)
+    task_schedules = reading(tasks.task_schedules)
+    next_of_tasks = reading(tasks.next_of_tasks)
 
     async def count_tasks(self) -> dict[str, int]:
         rows: list[Any] = await self._database.read(lambda db: db.fetch(_COUNT_TASKS))

@@ -17,7 +17,7 @@ const preview = {
 const empty = { items: [] };
 const lists = {
   "GET /api/projects": empty,
-  "GET /api/tasks": { items: [{ name: "mail", nodes: ["n1"], schedules: 0 }] },
+  "GET /api/tasks": { items: [{ name: "mail", nodes: ["n1"], schedules: [], schedule_count: 0 }] },
   "GET /api/lanes": empty,
 };
 const schedule = sampleSchedule({

@@ -14,7 +14,7 @@ beforeEach(() => {
 });
 
 const lists = {
-  "GET /api/tasks": { items: [{ name: "mail", nodes: ["n1"], schedules: 0 }] },
+  "GET /api/tasks": { items: [{ name: "mail", nodes: ["n1"], schedules: [], schedule_count: 0 }] },
   "GET /api/projects": { items: [] },
   "GET /api/lanes": { items: [] },
 };

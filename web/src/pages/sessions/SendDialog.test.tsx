@@ -8,7 +8,7 @@ import { ME, stubServer } from "@/testing/server";
 
 const ANSWERS = {
   "GET /api/sessions": { items: [sampleSession({ key: "dm:1", cost_usd: 0.5 }), sampleSession({ key: "dm:2" })] },
-  "GET /api/tasks": { items: [{ name: "answer", nodes: [], schedules: 0 }] },
+  "GET /api/tasks": { items: [{ name: "answer", nodes: [], schedules: [], schedule_count: 0 }] },
   "GET /api/projects": { items: [{ name: "blog", folder: "/srv/blog", env: {} }] },
   "POST /api/sessions/dm%3A42/messages": sampleRun({ id: 99 }),
 };

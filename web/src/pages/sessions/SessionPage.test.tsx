@@ -29,7 +29,7 @@ const taskRun = (id: number, payloads: unknown[], changes: Partial<Run> = {}): R
 const answers = (runs: Run[], held: Partial<Session> = {}): Record<string, unknown> => ({
   [`GET ${AT}`]: sampleSession({ key: KEY, ...held }),
   [`GET ${AT}/messages`]: { items: runs, next: null },
-  "GET /api/tasks": { items: [{ name: "answer", nodes: [], schedules: 0 }] },
+  "GET /api/tasks": { items: [{ name: "answer", nodes: [], schedules: [], schedule_count: 0 }] },
   "GET /api/projects": { items: [{ name: "blog", folder: "/srv/blog", env: {} }] },
 });
 
