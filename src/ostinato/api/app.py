@@ -50,6 +50,7 @@ from ostinato.api.routes import (
     tokens,
 )
 from ostinato.api.security import SecurityMiddleware
+from ostinato.api.trace import TraceMiddleware
 
 __all__ = ["api_routes", "create_app"]
 
@@ -115,6 +116,7 @@ def create_app(container: ApiContainer, connections: metrics.ConnectionCounts | 
     add_problem_handlers(app)
     app.router.default = Page()
     # The last that is added is the first that a request meets.
+    app.add_middleware(TraceMiddleware)
     app.add_middleware(IdempotencyStore, container=container)
     app.add_middleware(BodyLimit)
     app.add_middleware(AuthenticationMiddleware, authenticator=authenticator)
