@@ -50,7 +50,7 @@ from ostinato.api.routes import (
     tokens,
 )
 from ostinato.api.security import SecurityMiddleware
-from ostinato.api.trace import TraceMiddleware
+from ostinato.api.trace import TraceMiddleware, has_key
 
 __all__ = ["api_routes", "create_app"]
 
@@ -104,6 +104,7 @@ def create_app(container: ApiContainer, connections: metrics.ConnectionCounts | 
         redoc_url=None,
         redirect_slashes=False,
         generate_unique_id_function=lambda route: route.name,
+        telemetry={"exclude": has_key},  # newer versions make spans of requests by themselves
     )
     app.state.container = container
     app.state.connections = connections
