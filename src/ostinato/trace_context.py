@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import lru_cache
 from typing import Any
 
 __all__ = [
@@ -48,6 +49,7 @@ def read_trace(traceparent: str | None, tracestate: str | None = None) -> str | 
     return f"{parent} {state}" if _TRACESTATE.fullmatch(state) else parent
 
 
+@lru_cache(maxsize=256)
 def own_trace(kept: str | None) -> str | None:
     """The first trace of a row; None if it has none, or somebody wrote there what is none."""
     if kept is None:

@@ -7,19 +7,22 @@ messaging; docs/decisions/0028 says why. Below: trace_context.py, what a row kee
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache, wraps
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from ostinato.clock import Micros
+from ostinato.logs import get_logger
 from ostinato.models.ids import ScheduleId
 from ostinato.models.run import ClaimedRun, Finish, NewRun
 from ostinato.models.schedule import DueSchedule, FirePlan
 from ostinato.models.states import Cause, RunState
 from ostinato.models.work_kinds import counted_as, is_task
-from ostinato.trace_context import carried, opentelemetry, own_trace, read_trace, span_context_text
+from ostinato.trace_context import carried, opentelemetry, read_trace, span_context_text
 
 if TYPE_CHECKING:
+    from opentelemetry.context import Context
     from opentelemetry.trace import Link, Span, SpanContext
 
 __all__ = ["FireSpans", "RunSpan", "Tracer", "enter_trace", "find_tracer", "sending"]
@@ -28,6 +31,26 @@ _SYSTEM = {"messaging.system": "ostinato"}
 _NOTHING: AbstractContextManager[None] = nullcontext()
 _MOST_LINKS = 128
 """Of a claim: what an SDK keeps by default."""
+_found: Tracer | None = None
+
+log = get_logger("ostinato")
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _harmless(method: Callable[P, T]) -> Callable[P, T | None]:
+    """What a sampler, a processor or an exporter of the user's raises is logged: no run waits for its span."""
+
+    @wraps(method)
+    def call(*args: P.args, **kwargs: P.kwargs) -> T | None:
+        try:
+            return method(*args, **kwargs)
+        except Exception:
+            log.exception("a span could not be made")
+            return None
+
+    return call
 
 
 def find_tracer() -> Tracer | None:
@@ -43,63 +66,72 @@ def find_tracer() -> Tracer | None:
     return _found
 
 
-_found: Tracer | None = None
-
-
 def sending(operation: str, name: str, count: int = 1) -> AbstractContextManager[None]:
     """A span around what enqueues runs of this name: they belong to it. Nothing, if nobody traces."""
     tracer = find_tracer()
     return _NOTHING if tracer is None else tracer.send(operation, name, count)
 
 
-def enter_trace(trace: str, span: RunSpan | None = None) -> None:
+def enter_trace(trace: str) -> None:
     """From here on, this context (a task's or a thread's own) is part of the trace: what it enqueues, and its spans."""
     carried.set(trace)
-    if opentelemetry() is None:
-        return
-    from opentelemetry import context
-    from opentelemetry.trace import NonRecordingSpan, set_span_in_context
+    if opentelemetry() is not None and (context := _context_of(trace)) is not None:
+        from opentelemetry.context import attach
 
-    if span is not None:
-        context.attach(set_span_in_context(span.span))
-    elif (parent := _span_context(trace)) is not None:
-        context.attach(set_span_in_context(NonRecordingSpan(parent)))
+        attach(context)
 
 
 class Tracer:
     """The spans of this process."""
 
     def __init__(self, provider: Any) -> None:
+        from opentelemetry import trace
+        from opentelemetry.context import Context, attach
+
         self.provider = provider
         self._tracer = provider.get_tracer("ostinato", _version())
+        self._nowhere = Context()
+        """What begins here is a trace of its own, whoever started the engine."""
+        self._kinds = trace.SpanKind
+        self._link = trace.Link
+        self._make_current = lambda span: attach(trace.set_span_in_context(span))
 
     @contextmanager
     def send(self, operation: str, name: str, count: int) -> Iterator[None]:
         """Around what enqueues."""
-        from opentelemetry.trace import SpanKind
+        from opentelemetry.trace import use_span
 
-        attributes: dict[str, Any] = _named(operation, "send", name)
-        if count != 1:
-            attributes["messaging.batch.message_count"] = count
-        context = _context_of(carried.get()) if not _has_span() else None
-        with self._tracer.start_as_current_span(
-            f"{operation} {name}", context=context, kind=SpanKind.PRODUCER, attributes=attributes
-        ):
+        span = self._begin_send(operation, name, count)
+        if span is None:
+            yield
+            return
+        with use_span(span, end_on_exit=True):
             yield
 
+    @_harmless
+    def _begin_send(self, operation: str, name: str, count: int) -> Span:
+        from opentelemetry.trace import get_current_span
+
+        attributes = _named(operation, "send", name)
+        if count != 1:
+            attributes["messaging.batch.message_count"] = count
+        has_span = get_current_span().get_span_context().is_valid
+        context = None if has_span else _context_of(carried.get())
+        span: Span = self._tracer.start_span(
+            f"{operation} {name}", context=context, kind=self._kinds.PRODUCER, attributes=attributes
+        )
+        return span
+
+    @_harmless
     def fire(self, due: Sequence[DueSchedule], plans: Sequence[FirePlan]) -> FireSpans:
         """Begin a trace for each plan; its rows belong to it."""
-        from opentelemetry.context import Context
-        from opentelemetry.trace import SpanKind
-
         names = {schedule.id: schedule.name for schedule in due}
         spans: list[tuple[FirePlan, Span]] = []
         for plan in plans:
             name = names[plan.schedule_id]
             attributes = {**_named("fire", "send", name), "ostinato.schedule": name}
-            # In no context: who started the engine has nothing to do with it.
             span = self._tracer.start_span(
-                f"fire {name}", context=Context(), kind=SpanKind.PRODUCER, attributes=attributes
+                f"fire {name}", context=self._nowhere, kind=self._kinds.PRODUCER, attributes=attributes
             )
             trace = span_context_text(span.get_span_context())
             for run in plan.runs:
@@ -107,16 +139,14 @@ class Tracer:
             spans.append((plan, span))
         return FireSpans(spans)
 
-    def claim(self, runs: Sequence[ClaimedRun], began_at: Micros, node: str) -> SpanContext:
-        """What a claim got: one span that links to all of their traces."""
-        from opentelemetry.context import Context
-        from opentelemetry.trace import SpanKind
-
-        span: Span = self._tracer.start_span(
+    @_harmless
+    def claim(self, runs: Sequence[ClaimedRun], began_at: Micros, node: str) -> Link:
+        """What a claim got: one span that links to all of their traces. Answers the link to it."""
+        span = self._tracer.start_span(
             "claim",
-            context=Context(),
-            kind=SpanKind.CLIENT,
-            links=[link for run in runs[:_MOST_LINKS] for link in _links(run)[:1]],
+            context=self._nowhere,
+            kind=self._kinds.CLIENT,
+            links=[self._link(parent) for run in runs[:_MOST_LINKS] for parent in _traces(run.trace)[:1]],
             attributes={
                 **_SYSTEM,
                 "messaging.operation.name": "claim",
@@ -127,42 +157,43 @@ class Tracer:
             start_time=began_at * 1_000,
         )
         span.end()
-        return span.get_span_context()
+        return self._link(span.get_span_context())
 
-    def run(self, claimed: ClaimedRun, received: SpanContext | None) -> RunSpan:
+    @_harmless
+    def run(self, claimed: ClaimedRun, received: Link | None) -> RunSpan:
         """Begin an attempt: in the trace of its row, or in a new one, which is then that of the run."""
-        from opentelemetry.context import Context
-        from opentelemetry.trace import Link, SpanKind
-
         name = counted_as(claimed.task, claimed.schedule, claimed.kind)
-        trace = own_trace(claimed.trace)
         attributes: dict[str, Any] = {
-            **_named("run", "process", name),
+            "messaging.system": "ostinato",
+            "messaging.operation.name": "run",
+            "messaging.operation.type": "process",
+            "messaging.destination.name": name,
             "messaging.message.id": str(claimed.id),
             "ostinato.run": claimed.id,
             "ostinato.attempt": claimed.attempt,
             "ostinato.kind": claimed.kind,
             "ostinato.trigger": str(claimed.trigger),
         }
-        for key, value in (
-            ("schedule", claimed.schedule),
-            ("task", claimed.task if is_task(claimed.task) else None),
-            ("session", claimed.session),
-            ("node", claimed.node),
-        ):
-            if value is not None:
-                attributes[f"ostinato.{key}"] = value
-        links = _links(claimed)[1:]
+        if claimed.schedule is not None:
+            attributes["ostinato.schedule"] = claimed.schedule
+        if claimed.task is not None and is_task(claimed.task):
+            attributes["ostinato.task"] = claimed.task
+        if claimed.session is not None:
+            attributes["ostinato.session"] = claimed.session
+        if claimed.node is not None:
+            attributes["ostinato.node"] = claimed.node
+        traces = _traces(claimed.trace)
+        links = [self._link(joined) for joined in traces[1:]]
         if received is not None:
-            links.append(Link(received))
+            links.append(received)
         span = self._tracer.start_span(
             f"run {name}",
-            context=_context_of(trace) or Context(),
-            kind=SpanKind.CONSUMER,
+            context=_context_of(claimed.trace) or self._nowhere,
+            kind=self._kinds.CONSUMER,
             links=links,
             attributes=attributes,
         )
-        made = RunSpan(span, begins=trace is None)
+        made = RunSpan(span, self._make_current, begins=not traces)
         if made.begins:
             claimed.trace = made.trace
         return made
@@ -171,15 +202,25 @@ class Tracer:
 class RunSpan:
     """One attempt of a run."""
 
-    __slots__ = ("begins", "span", "trace")
+    __slots__ = ("_make_current", "begins", "span")
 
-    def __init__(self, span: Span, *, begins: bool) -> None:
+    def __init__(self, span: Span, make_current: Callable[[Span], object], *, begins: bool) -> None:
         self.span = span
-        self.trace = span_context_text(span.get_span_context())
-        """What its work hands on."""
+        self._make_current = make_current
         self.begins = begins
         """Whether the trace begins with it: the row does not know it yet."""
 
+    @property
+    def trace(self) -> str:
+        """What its work hands on."""
+        return span_context_text(self.span.get_span_context())
+
+    @_harmless
+    def enter(self) -> None:
+        """From here on, it is the current span of this task or thread."""
+        self._make_current(self.span)
+
+    @_harmless
     def end(self, finish: Finish, failed: str | None, exception: str | None) -> None:
         """It ended like this; `failed` says why, if it has, and `exception` what was raised. Without secrets."""
         span = self.span
@@ -196,6 +237,7 @@ class RunSpan:
                     span.add_event("exception", described)
         span.end()
 
+    @_harmless
     def abandon(self, reason: str) -> None:
         """Its node has lost it: what becomes of the run, others say."""
         if self.span.is_recording():
@@ -210,6 +252,7 @@ class FireSpans:
     def __init__(self, spans: Sequence[tuple[FirePlan, Span]]) -> None:
         self._spans = spans
 
+    @_harmless
     def end(self, moved: Collection[ScheduleId]) -> None:
         """These schedules were moved on here. What another node was faster to record is never ended, so that no SDK
         exports it: a due time has one trace."""
@@ -250,30 +293,26 @@ def _fail(span: Span, reason: str, type: str) -> None:
     span.set_attribute("error.type", type)
 
 
-def _has_span() -> bool:
-    from opentelemetry.trace import get_current_span
-
-    return get_current_span().get_span_context().is_valid
+# What follows is remembered: runs that were enqueued together have the same.
 
 
-def _links(claimed: ClaimedRun) -> list[Link]:
-    """The traces of a row: its own first, then those of the messages that were joined to it."""
-    if claimed.trace is None:
-        return []
-    from opentelemetry.trace import Link
-
-    found = (_span_context(line) for line in claimed.trace.split("\n"))
-    return [Link(context) for context in found if context is not None]
-
-
-def _context_of(trace: str | None) -> Any:
+@lru_cache(maxsize=256)
+def _context_of(kept: str | None) -> Context | None:
     """A context whose span is the end of this trace; None if there is none."""
-    if trace is None or (parent := _span_context(trace)) is None:
+    if not (found := _traces(kept)):
         return None
     from opentelemetry.context import Context
     from opentelemetry.trace import NonRecordingSpan, set_span_in_context
 
-    return set_span_in_context(NonRecordingSpan(parent), Context())
+    return set_span_in_context(NonRecordingSpan(found[0]), Context())
+
+
+@lru_cache(maxsize=256)
+def _traces(kept: str | None) -> tuple[SpanContext, ...]:
+    """The traces of a row: its own first, then those of the messages that were joined to it."""
+    if kept is None:
+        return ()
+    return tuple(found for line in kept.split("\n") if (found := _span_context(line)) is not None)
 
 
 def _span_context(trace: str) -> SpanContext | None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from opentelemetry import trace
+from opentelemetry.sdk.trace import SpanProcessor
 from opentelemetry.trace import SpanKind, StatusCode
 
 from ostinato import Abort, Agent, Http, Ostinato, Retry, RunContext, RunState, Shell
@@ -402,6 +403,24 @@ def test_without_an_sdk_a_trace_is_handed_on_as_it_came(
 
 
 # What is not traced.
+
+
+class _Raising(SpanProcessor):
+    def on_start(self, span: Any, parent_context: Any = None) -> None:
+        raise ValueError("a processor of the user's")
+
+
+def test_a_processor_that_raises_keeps_no_run_from_its_work(
+    memory_app: Ostinato, spans: Spans, fake_clock: FakeClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    job = memory_app.task("job")(lambda: "done")
+    memory_app.schedules.add("report", "every 5m", job)
+    spans.provider.add_span_processor(_Raising())
+    run = job.enqueue()
+    simulate(memory_app, lasting="5m")
+    assert [one.result for one in memory_app.runs.list()] == ["done", "done"]
+    assert run.get().state is RunState.SUCCEEDED
+    assert "a span could not be made" in caplog.text
 
 
 def test_a_trace_that_is_not_sampled_is_carried_and_exports_nothing(

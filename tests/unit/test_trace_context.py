@@ -38,7 +38,7 @@ PARENT = f"00-{ID}-{SPAN}-01"
         (PARENT.upper(), None, None),
         (f"{PARENT}\n", None, PARENT),
         (f"01-{ID}-{SPAN}-00-" + "x" * 200, None, None),
-        (f"00-{ID}-{SPAN}-0١", None, None),
+        (f"00-{ID}-{SPAN}-0\u0661", None, None),
     ],
 )
 def test_only_what_w3c_calls_a_trace_is_one(parent: str | None, state: str | None, kept: str | None) -> None:

@@ -78,7 +78,7 @@ def opened(common: Common, *, host: str | None = None, port: int | None = None) 
     from ostinato.trace_context import carrying
     from ostinato.wiring import open_container
 
-    # Before the runner, which takes the context as it is when it begins. A script that is traced says so by TRACEPARENT.
+    # Before the runner, which takes the context as it is when it begins. A traced script says so by TRACEPARENT.
     with acting(Actor(os_user(), "cli")), carrying(os.environ), asyncio.Runner() as runner:
         container = runner.run(open_container(app.settings, app.clock, app.registry))
         try:

@@ -29,7 +29,7 @@ from ostinato.stores.base import Claim, Claimed, RunStore
 from ostinato.tracing import find_tracer
 
 if TYPE_CHECKING:
-    from opentelemetry.trace import SpanContext
+    from opentelemetry.trace import Link
 
 __all__ = ["Dispatcher"]
 
@@ -210,7 +210,7 @@ class Dispatcher:
         if self._claimed_ahead or self._admission.is_unsettled:
             self.signal.set()
 
-    def _trace(self, runs: Sequence[ClaimedRun]) -> SpanContext | None:
+    def _trace(self, runs: Sequence[ClaimedRun]) -> Link | None:
         """The span of a claim that got these, if somebody traces; the runner is told whether."""
         self._runner.tracer = tracer = find_tracer()
         return None if tracer is None else tracer.claim(runs, self._asked_at, self.node)

@@ -56,8 +56,10 @@ def enter(context: RunContext) -> None:
     """From here on, this task or thread is part of the run, and of its trace. In a context of its own: there is nothing
     to reset."""
     current_context.set(context)
-    if context.trace is not None:
-        enter_trace(context.trace, context.span)
+    if context.span is not None:
+        context.span.enter()
+    elif context.trace is not None:
+        enter_trace(context.trace)
 
 
 def finite(what: str, value: Any) -> float:
@@ -111,7 +113,6 @@ class RunContext:
         "saw_cancel",
         "span",
         "spends",
-        "trace",
     )
 
     has_own_stdout = False
@@ -130,8 +131,6 @@ class RunContext:
         """What the gate before this run gave to it."""
         self.mask = NO_SECRETS
         """Hides the secrets of this run in whatever is shown of it."""
-        self.trace = None if claimed.trace is None else own_trace(claimed.trace)
-        """What the work is a part of and hands on, as trace_context.py has it: that of its span, or of its row."""
         self.span: RunSpan | None = None
         """Of this attempt, if this process makes spans."""
         self.spends = False
@@ -271,6 +270,13 @@ class RunContext:
     @property
     def claimed(self) -> ClaimedRun:
         return self._claimed
+
+    @property
+    def trace(self) -> str | None:
+        """What the work is a part of and hands on, as trace_context.py has it: that of its span, or of its row."""
+        if self.span is not None:
+            return self.span.trace
+        return None if self._claimed.trace is None else own_trace(self._claimed.trace)
 
     @property
     def totals(self) -> dict[str, float]:

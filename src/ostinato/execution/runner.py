@@ -47,7 +47,7 @@ from ostinato.models.work_kinds import is_added
 from ostinato.stores.base import ProjectStore
 
 if TYPE_CHECKING:
-    from opentelemetry.trace import SpanContext
+    from opentelemetry.trace import Link
 
     from ostinato.tracing import Tracer
 
@@ -92,8 +92,8 @@ class ActiveRun:
         self.stop: Stop | None = None
         self.ending = CANCELLED
         """Why it was told to stop, if it was."""
-        self.received: SpanContext | None = None
-        """The span of the claim that got it, if there is one."""
+        self.received: Link | None = None
+        """To the span of the claim that got it, if there is one."""
 
     def done(self, outcome: Outcome) -> None:
         """Its call has ended."""
@@ -207,8 +207,7 @@ class Runner:
         self._active[claimed.id] = active
         self.idle.clear()
         if self.tracer is not None:
-            active.context.span = span = self.tracer.run(claimed, active.received)
-            active.context.trace = span.trace
+            active.context.span = self.tracer.run(claimed, active.received)
         if active.call is None:
             assert active.refusal is not None
             self.complete(active, active.refusal)
