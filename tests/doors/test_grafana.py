@@ -27,7 +27,7 @@ def queries(dashboard: dict[str, Any]) -> list[str]:
 
 
 def test_every_metric_that_it_asks_for_is_one_of_ours(dashboard: dict[str, Any]) -> None:
-    source = (ROOT / "src/ostinato/api/metrics.py").read_text(encoding="utf-8")
+    source = "\n".join(file.read_text(encoding="utf-8") for file in (ROOT / "src/ostinato").rglob("*.py"))
     known = dict(re.findall(r'Family\(\s*"(scheduler_\w+)",\s*"(\w+)"', source))
     assert "scheduler_nodes" in known
     asked = {name for query in queries(dashboard) for name in _METRIC.findall(query)}
@@ -50,7 +50,7 @@ def test_it_has_what_grafana_needs(dashboard: dict[str, Any]) -> None:
         if panel["type"] != "row":
             assert panel["description"]
             assert panel["targets"]
-            assert {"type": "prometheus", "uid": "${datasource}"} == panel["datasource"]
+            assert panel["datasource"] == {"type": "prometheus", "uid": "${datasource}"}
             assert all(target["datasource"] == panel["datasource"] for target in panel["targets"])
             assert len({target["refId"] for target in panel["targets"]}) == len(panel["targets"])
 
