@@ -75,10 +75,11 @@ def opened(common: Common, *, host: str | None = None, port: int | None = None) 
     app = load_app(common, host=host, port=port)
     from ostinato.models.access import Actor
     from ostinato.service.audit import acting
+    from ostinato.trace_context import carrying
     from ostinato.wiring import open_container
 
-    # Before the runner, which takes the context as it is when it begins.
-    with acting(Actor(os_user(), "cli")), asyncio.Runner() as runner:
+    # Before the runner, which takes the context as it is when it begins. A traced script says so by TRACEPARENT.
+    with acting(Actor(os_user(), "cli")), carrying(os.environ), asyncio.Runner() as runner:
         container = runner.run(open_container(app.settings, app.clock, app.registry))
         try:
             yield OpenDatabase(app, container, runner)

@@ -28,6 +28,7 @@ from ostinato.execution.output import readable, storable
 from ostinato.logs import NAMED, RecordFormatter, set_up
 from ostinato.models.run import ClaimedRun
 from ostinato.models.states import Cause
+from ostinato.tracing import enter_trace
 
 __all__: list[str] = []
 
@@ -43,6 +44,10 @@ class _Request(msgspec.Struct):
     context_parameter: ContextParameter | None
     max_result: int
     run: ClaimedRun
+    trace: str | None
+    """What it is a part of."""
+    is_traced: bool
+    """Whether that is a span of the parent."""
     log_level: int
     """Of the root logger in the parent: no other part of how it logs can be handed over."""
 
@@ -109,6 +114,7 @@ def _call(request: _Request, context: _ChildContext) -> Outcome:
             cause=Cause.NOT_STARTED,
         )
     set_up(request.log_level, RecordFormatter(NAMED), sys.stdout)  # unless its module has done that
+    _enter_trace(request)
     function, contexts = getattr(found, "function", found), getattr(found, "contexts", None)
     signature = TaskSignature(request.task, function, request.context_parameter)
     try:
@@ -119,6 +125,17 @@ def _call(request: _Request, context: _ChildContext) -> Outcome:
             return returned(asyncio.run(value) if asyncio.iscoroutine(value) else value, request.max_result)
     except BaseException as error:
         return raised(error)
+
+
+def _enter_trace(request: _Request) -> None:
+    """Whatever the function enqueues belongs to the trace of its run, and so do its spans, if it makes some."""
+    if request.trace is None:
+        return
+    if request.is_traced:
+        # The parent makes spans: so may the function, and it may import what it needs for that only now.
+        with contextlib.suppress(ImportError):
+            importlib.import_module("opentelemetry.trace")
+    enter_trace(request.trace)
 
 
 def _take_stdin() -> int:
@@ -166,6 +183,7 @@ def main() -> None:
             "error": outcome.error and storable(outcome.error),
             "result": outcome.result,
             "begun": outcome.begun,
+            "exception": outcome.exception,
             "delay": None if outcome.delay is None else micros_of(outcome.delay),
         }
     )

@@ -76,6 +76,8 @@ class Outcome:
     """The id of the conversation that it leaves behind."""
     context: Mapping[str, int] | None = None
     """How full the context of its agent is, as far as that told: `context_used` of `context_window` tokens."""
+    exception: str | None = None
+    """The name of what was raised, for traces."""
     recorded: Callable[[], None] | None = None
     """Called once the ledger has it: what was kept until then can go."""
 
@@ -154,8 +156,13 @@ def _read(error: BaseException) -> Outcome:
     if isinstance(error, UnfitArguments):
         return Outcome(OutcomeKind.ABORTED, reason=str(error), cause=Cause.BAD_ARGUMENTS, begun=False)
     if isinstance(error, Abort):
-        return Outcome(OutcomeKind.ABORTED, reason=str(error) or "aborted", error=story(error))
-    return Outcome(OutcomeKind.FAILED, reason=one_line(error), error=story(error))
+        return Outcome(OutcomeKind.ABORTED, reason=str(error) or "aborted", error=story(error), exception=_name(error))
+    return Outcome(OutcomeKind.FAILED, reason=one_line(error), error=story(error), exception=_name(error))
+
+
+def _name(error: BaseException) -> str:
+    kind = type(error)
+    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
 
 
 def story(error: BaseException) -> str:

@@ -51,6 +51,8 @@ from ostinato.service.schedules.backfill import BACKFILL_KEYS
 from ostinato.service.schedules.drafts import Code, WorkLike, policy_for_enqueue, resolve_work, stored_work
 from ostinato.service.waiting import Waiting
 from ostinato.stores.base import Store
+from ostinato.trace_context import current_trace
+from ostinato.tracing import sending
 
 __all__ = [
     "EnqueueSpec",
@@ -136,7 +138,8 @@ class RunService:
     async def enqueue(self, spec: EnqueueSpec, calls: Iterable[GivenCall]) -> Sequence[RunId]:
         """One run for each call, all in one transaction. For a key that is already active, its run is returned."""
         works = await self._code.stored_calls(spec.task, calls)
-        return await self._enqueue(spec, works, await self._policy_of(spec))
+        with sending("enqueue", spec.task, len(works)):
+            return await self._enqueue(spec, works, await self._policy_of(spec))
 
     async def draft_calls(self, spec: EnqueueSpec, calls: Iterable[GivenCall]) -> Sequence[NewRun]:
         """The runs that `enqueue` would queue, for whoever inserts them in a transaction of their own."""
@@ -166,7 +169,8 @@ class RunService:
         found, options = resolve_work(await stored_work(work, self._code), self._code)
         spec = EnqueueSpec(found.needs or "", policy, key, delay, at)
         settled = await self._policy(found, options, policy, project)
-        (id,) = await self._enqueue(spec, [found], settled, project)
+        with sending("enqueue", counted_as(found.needs, None, found.kind)):
+            (id,) = await self._enqueue(spec, [found], settled, project)
         return id
 
     @audited("run.exec", about=lambda _, run: counted_as(run.task, None, run.kind))
@@ -342,7 +346,9 @@ class RunService:
         if (why_not := why_not_by_hand(run.work)) is not None:
             raise Conflict(f"run {id} cannot be retried: {why_not}")
         assert not isinstance(run.work, Unreadable)
-        new = await self._store.runs.repeat_run(run.id, self._clock.now(), run.work.turn(run.project))
+        with sending("retry", counted_as(run.task, run.schedule, run.work.kind)):
+            turn, trace = run.work.turn(run.project), current_trace()
+            new = await self._store.runs.repeat_run(run.id, self._clock.now(), turn, trace)
         if new is None:
             raise NotFound(f"run {id} was removed in the meantime")
         return fresh(await self.get(new))
@@ -414,10 +420,10 @@ def _new_runs(
     spec: EnqueueSpec, works: Sequence[Work], policy: Policy, project: str | None, now: Micros
 ) -> list[NewRun]:
     text = policy_text(policy)
-    due_at = _ready_at(spec, now)
+    due_at, trace = _ready_at(spec, now), current_trace()
     stored = [StoredWork(work.kind, work.needs, work_text(work), text) for work in works]
     return [
-        queued_run(one, policy, Trigger.API, due_at, session=policy.session, key=spec.key, project=project)
+        queued_run(one, policy, Trigger.API, due_at, session=policy.session, key=spec.key, project=project, trace=trace)
         for one in stored
     ]
 

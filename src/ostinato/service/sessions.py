@@ -28,6 +28,7 @@ from ostinato.models.session import (
 from ostinato.models.session_options import NO_OPTIONS, SessionDefaults, SessionOptions, read_session_options
 from ostinato.models.states import Cause, Trigger
 from ostinato.models.work import Agent, Function, JoinableWork, Work, payloads_work, prompt_work
+from ostinato.models.work_kinds import counted_as
 from ostinato.service.audit import audited
 from ostinato.service.busy_keys import when_key_is_free
 from ostinato.service.lanes import LaneService
@@ -37,6 +38,8 @@ from ostinato.service.projects import ProjectService
 from ostinato.service.runs import RunService
 from ostinato.service.schedules.drafts import Code, TaskLike, policy_for_enqueue
 from ostinato.stores.base import Store
+from ostinato.trace_context import current_trace
+from ostinato.tracing import sending
 
 __all__ = ["SessionService"]
 
@@ -123,10 +126,11 @@ class SessionService:
         settled = await self._lanes.settle(policy_for_enqueue(given, to.work))
         if settled.notify and "notify" in policy:
             await self._notifications.check(settled.notify)
-        run = _run(session, to, settled, now, message_id, project)
-        message = Message(run, sent_at=now, joinable=to.joinable, **options)
-        (sent,) = await when_key_is_free(lambda: self._store.sessions.send([message], now), self._key_free_seconds)
-        return _accepted(sent, message)
+        with sending("send", counted_as(to.work.needs, None, to.work.kind)):
+            run = _run(session, to, settled, now, message_id, project)
+            message = Message(run, sent_at=now, joinable=to.joinable, **options)
+            (sent,) = await when_key_is_free(lambda: self._store.sessions.send([message], now), self._key_free_seconds)
+            return _accepted(sent, message)
 
     async def _recipient(self, session: str, payload: Any, task: TaskLike | str | None, agent: Any) -> _Recipient:
         if (task is None) == (agent in (None, False)):
@@ -228,7 +232,8 @@ def _run(session: str, to: _Recipient, policy: Policy, now: int, message_id: str
         check_key(message_id, "message_id", "give the sender's own id of it, as text")
     stored = StoredWork(to.work.kind, to.work.needs, to.joinable.text, policy_text(policy))
     key = None if message_id is None else message_key(session, message_id)
-    return queued_run(stored, policy, Trigger.MESSAGE, now, session=session, key=key, project=project)
+    trace = current_trace()
+    return queued_run(stored, policy, Trigger.MESSAGE, now, session=session, key=key, project=project, trace=trace)
 
 
 def _settled(options: SessionOptions) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from ostinato.service.lanes import LaneService
 from ostinato.service.notifications import NotificationService
 from ostinato.service.runs import EnqueueSpec, RunService, check_run_key
 from ostinato.stores.base import SharedLedger, Store
+from ostinato.trace_context import own_trace
 
 __all__ = ["Prepared", "TransactionService"]
 
@@ -109,5 +110,6 @@ class TransactionService:
         if policy.notify:
             await self._notifications.warn(policy.notify)
         stored = stored._replace(policy=policy_text(policy))
-        run = queued_run(stored, policy, Trigger.API, body.due_at, session=policy.session, key=body.key)
+        trace = own_trace(body.trace)
+        run = queued_run(stored, policy, Trigger.API, body.due_at, session=policy.session, key=body.key, trace=trace)
         return Arrival(row.id, run, row.created_at)

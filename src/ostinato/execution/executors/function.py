@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from ostinato.execution.binding import bind_context
-from ostinato.execution.context import current_context
+from ostinato.execution.context import enter
 from ostinato.execution.executors.base import STOPPED, Call
 from ostinato.execution.outcome import Outcome, raised, returned
 from ostinato.execution.threads import WorkerThreads
@@ -53,7 +53,7 @@ class AsyncFunctions:
     kill = stop
 
     async def _call(self, call: Call) -> None:
-        current_context.set(call.context)  # the task's own copy of the context: nothing to reset
+        enter(call.context)
         try:
             with _context(call):
                 outcome = returned(await _invoke(call), self._max_result)
@@ -88,7 +88,7 @@ class ThreadFunctions:
 
     def start(self, call: Call) -> None:
         def job() -> Outcome:
-            current_context.set(call.context)
+            enter(call.context)
             try:
                 with _context(call):
                     return returned(_invoke(call), self._max_result)

@@ -58,12 +58,20 @@ class _Answer(msgspec.Struct):
     result: str | None
     delay: int | None
     begun: bool
+    exception: str | None
 
     @property
     def outcome(self) -> Outcome:
         delay = None if self.delay is None else timedelta(microseconds=self.delay)
         return Outcome(
-            OutcomeKind[self.kind], self.reason, self.error, self.result, self.cause, delay, begun=self.begun
+            OutcomeKind[self.kind],
+            self.reason,
+            self.error,
+            self.result,
+            self.cause,
+            delay,
+            begun=self.begun,
+            exception=self.exception,
         )
 
 
@@ -169,6 +177,8 @@ def _request(call: Call, max_result: int) -> bytes:
             "context_parameter": definition.context_parameter,
             "max_result": max_result,
             "run": call.context.claimed,
+            "trace": call.context.trace,
+            "is_traced": call.context.span is not None,
             "log_level": root_level(),
         }
     )

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from contextvars import copy_context
+from functools import partial
 from typing import Any, NamedTuple
 
 from ostinato.clock import Clock, Micros
@@ -21,6 +23,7 @@ from ostinato.models.work_values import GivenCall
 from ostinato.service.runs import EnqueueSpec, make_runs
 from ostinato.service.transactions import Prepared
 from ostinato.sync_async import Async, Runs, Sync, Transactions
+from ostinato.tracing import sending
 from ostinato.transactions import AioPendingRun, PendingRun, Target
 
 __all__ = ["TransactionEnqueuer"]
@@ -62,6 +65,10 @@ class TransactionEnqueuer:
         given = list(calls)
         if target.on_commit:
             return self._enqueue_on_commit(target, spec, given)
+        with sending("enqueue", spec.task, len(given)):
+            return self._enqueue(target, spec, given)
+
+    def _enqueue(self, target: Target, spec: EnqueueSpec, given: Sequence[GivenCall]) -> Sequence[PendingRun]:
         caller = recognise(target.connection)
         if caller.is_async:
             raise InvalidInput(
@@ -84,11 +91,12 @@ class TransactionEnqueuer:
                 "on_commit is for sync code: Django's transactions are", field="on_commit", hint="leave out .aio"
             )
         caller = recognise(target.connection)
-        if self._may_be_ledger(caller):
-            prepared = await self._aio_transactions.prepare(spec, given)
-        else:
-            prepared = Prepared(self._made(spec, given), None)
-        written = await caller.arun(lambda db: self._write(caller, db, prepared)) if given else []
+        with sending("enqueue", spec.task, len(given)):
+            if self._may_be_ledger(caller):
+                prepared = await self._aio_transactions.prepare(spec, given)
+            else:
+                prepared = Prepared(self._made(spec, given), None)
+            written = await caller.arun(lambda db: self._write(caller, db, prepared)) if given else []
         return [AioPendingRun(id, row, self._aio_runs, self._aio_transactions) for id, row in written]
 
     def _made(self, spec: EnqueueSpec, calls: Iterable[GivenCall]) -> Sequence[NewRun]:
@@ -130,5 +138,6 @@ class TransactionEnqueuer:
             for one, id in zip(pending, self._runs.enqueue(spec, calls), strict=True):
                 one.id = id
 
-        transaction.on_commit(enqueue, using=alias)
+        # In the context of here: what it belongs to is the trace of whoever asks, and not of whoever commits.
+        transaction.on_commit(partial(copy_context().run, enqueue), using=alias)
         return pending

@@ -107,7 +107,7 @@ async def refuse(db: Connection, row: OutboxRow, error: str, try_at: Micros | No
 
 
 def _body(run: NewRun) -> str:
-    return OutboxBody(run.kind, run.work, run.policy, run.due_at, run.key).text()
+    return OutboxBody(run.kind, run.work, run.policy, run.due_at, run.key, run.trace).text()
 
 
 def _chunks(items: Sequence[Any]) -> Iterator[Sequence[Any]]:
