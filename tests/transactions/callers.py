@@ -150,12 +150,12 @@ def _django(url: str) -> Iterator[Transaction]:
 
 def configure_django(url: str, alias: str = "default", **more: Any) -> Any:
     """A new connection of Django to this database."""
-    from django.conf import settings  # type: ignore[import-untyped]
-    from django.db import connections  # type: ignore[import-untyped]
+    from django.conf import settings
+    from django.db import connections
 
     if not settings.configured:
         settings.configure(DATABASES={"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}})
-        import django  # type: ignore[import-untyped]
+        import django
 
         django.setup()
     if alias in connections:
