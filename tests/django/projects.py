@@ -10,8 +10,9 @@ import sys
 from pathlib import Path
 
 from tests.doors.web_servers import EXAMPLES, WebServer
+from tests.transactions.callers import django_database
 
-__all__ = ["DATABASE", "TICKS", "Project", "copy_example"]
+__all__ = ["DATABASE", "TICKS", "Project", "copy_example", "copy_files"]
 
 DATABASE = "ostinato.db"
 TICKS = '''
@@ -40,6 +41,10 @@ class Project:
         """Append to a file of it, or make one."""
         with (self.folder / path).open("a") as file:
             file.write(code)
+
+    def use_postgres(self, url: str) -> None:
+        """Let Django have its tables there; the ledger follows it."""
+        self.add("mysite/settings.py", f"\nDATABASES = {{'default': {django_database(url)!r}}}\n")
 
     def manage(self, *words: str, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
         """Run a command of manage.py, whatever its exit code."""
@@ -75,11 +80,15 @@ class Project:
         return [int(line) for line in file.read_text().split()] if file.exists() else []
 
 
+def copy_files(folder: Path) -> Project:
+    """The example, as a user has it, without its tables."""
+    left_out = shutil.ignore_patterns("*.sqlite3*", "*.db*", "__pycache__")
+    shutil.copytree(EXAMPLES / "django_app", folder, dirs_exist_ok=True, ignore=left_out)
+    return Project(folder)
+
+
 def copy_example(folder: Path) -> Project:
-    """The example, as a user has it, with its tables."""
-    shutil.copytree(
-        EXAMPLES / "django_app", folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.sqlite3*", "*.db*")
-    )
-    project = Project(folder)
+    """The example, with its tables."""
+    project = copy_files(folder)
     project.ok("migrate", "-v", "0")
     return project

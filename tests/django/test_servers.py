@@ -90,16 +90,6 @@ def test_every_worker_of_gunicorn_is_a_node_before_its_first_request(flags: tupl
         assert {node.pid for node in server.nodes()} <= {killed}
 
 
-def test_uvicorn_starts_it_with_the_lifespan_and_drains_at_the_end(project: Project) -> None:
-    words = ("uvicorn", "mysite.asgi:application", "--port", "{port}")
-    with project.served(*words, ready=None) as server:
-        (node,) = server.until_nodes(1)
-        assert node.pid == server.process.pid
-        until("it ticks", project.ticks, server.log)
-        server.process.send_signal(signal.SIGTERM)
-        server.ends()
-
-
 def test_the_switch_keeps_the_engine_out_and_the_process_can_still_enqueue(project: Project) -> None:
     words = ("uvicorn", "mysite.asgi:application", "--port", "{port}")
     with project.served(*words, SCHEDULER_ENABLED="0") as server:

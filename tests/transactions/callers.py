@@ -17,7 +17,7 @@ from sqlalchemy.pool import NullPool
 
 from ostinato.tasks import Task
 
-__all__ = ["CALLERS", "OpenCaller", "Transaction", "configure_django", "sqlalchemy_url"]
+__all__ = ["CALLERS", "OpenCaller", "Transaction", "configure_django", "django_database", "sqlalchemy_url"]
 
 
 class Transaction(Protocol):
@@ -161,14 +161,14 @@ def configure_django(url: str, alias: str = "default", **more: Any) -> Any:
     if alias in connections:
         connections[alias].close()
         del connections[alias]
-    connections.settings[alias] = connections.configure_settings({"default": _settings(url), alias: _settings(url)})[
-        alias
-    ]
+    configured = connections.configure_settings({"default": django_database(url), alias: django_database(url)})
+    connections.settings[alias] = configured[alias]
     connections.settings[alias].update(more)
     return connections[alias]
 
 
-def _settings(url: str) -> dict[str, Any]:
+def django_database(url: str) -> dict[str, Any]:
+    """An entry of DATABASES."""
     if url.startswith("sqlite"):
         return {"ENGINE": "django.db.backends.sqlite3", "NAME": url.removeprefix("sqlite:///")}
     parts = urlsplit(url)

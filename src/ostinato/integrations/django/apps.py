@@ -17,9 +17,11 @@ class OstinatoConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
+        from ostinato.integrations.django.router import install_router
         from ostinato.integrations.django.scheduler import get_jobs
         from ostinato.integrations.django.serving import watch
 
         jobs = get_jobs()  # wrong settings are told by every command
+        install_router()
         autodiscover_modules("tasks")
         watch(jobs)

@@ -9,7 +9,6 @@ from typing import Any, TypeAlias
 from django.conf import settings
 from django.contrib.auth import get_user
 from django.core.exceptions import ImproperlyConfigured
-from django.db import close_old_connections
 from django.http import HttpRequest
 from django.shortcuts import resolve_url
 from django.urls import NoReverseMatch, reverse
@@ -18,6 +17,8 @@ from starlette.requests import HTTPConnection
 from ostinato import Identity
 from ostinato.api.host_login import Who
 from ostinato.api.mount import MountedApp
+from ostinato.integrations.django.connections import around_call
+from ostinato.integrations.django.places import mounted_at
 from ostinato.models.access import RoleName
 
 __all__ = ["mount", "staff"]
@@ -36,7 +37,8 @@ def mount(application: AsgiApp, path: str = "/jobs", who: Who | None = None) -> 
     place = "/" + path.strip("/")
     if place == "/":
         raise ImproperlyConfigured("the page cannot be mounted at '/', which is the project's: give a path, '/jobs'")
-    return _Mount(application, place, who or staff)
+    mounted_at(place)
+    return _Mount(application, place, who or _staff_on_thread)
 
 
 class _Mount:
@@ -69,16 +71,18 @@ def staff(request: HTTPConnection) -> Identity | None:
     other staff are viewers, and nobody else gets in."""
     asked = HttpRequest()
     store = import_module(settings.SESSION_ENGINE).SessionStore
-    close_old_connections()
-    try:
-        asked.session = store(request.cookies.get(settings.SESSION_COOKIE_NAME))
-        user = get_user(asked)
-        if not (user.is_active and user.is_staff):
-            return None
-        role: RoleName = "admin" if user.is_superuser else "operator" if user.has_perm(OPERATE) else "viewer"
-        return Identity(user.get_username(), role)
-    finally:
-        close_old_connections()
+    asked.session = store(request.cookies.get(settings.SESSION_COOKIE_NAME))
+    user = get_user(asked)
+    if not (user.is_active and user.is_staff):
+        return None
+    role: RoleName = "admin" if user.is_superuser else "operator" if user.has_perm(OPERATE) else "viewer"
+    return Identity(user.get_username(), role)
+
+
+def _staff_on_thread(request: HTTPConnection) -> Identity | None:
+    """Where the page asks for it, which is no thread of a request."""
+    with around_call():
+        return staff(request)
 
 
 def _login_url() -> str:
