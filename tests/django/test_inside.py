@@ -19,7 +19,7 @@ def test_the_test_runner_of_django_runs_the_tests_inside_the_project(
     database: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     project = copy_files(tmp_path)
-    shutil.copy(INSIDE, tmp_path / "shop" / "tests.py")
+    shutil.copy(INSIDE, tmp_path / "shop" / "tests_of_ledger.py")
     if database == "postgres":
         project.use_postgres(request.getfixturevalue("postgres_url"))
     done = project.manage("test", "--noinput")
