@@ -69,10 +69,12 @@ class Project:
         """What code prints in `manage.py shell`."""
         return self.ok("shell", "--no-imports", "-c", code, **environment).strip()
 
-    def served(self, *words: str, ready: str | None = "/admin/login/", **environment: str) -> WebServer:
+    def served(
+        self, *words: str, ready: str | None = "/admin/login/", database: str = DATABASE, **environment: str
+    ) -> WebServer:
         """It in a server, started by `python -m`."""
         variables = {"DJANGO_SETTINGS_MODULE": "mysite.settings", **environment}
-        return WebServer(self.folder, *words, database=DATABASE, ready=ready, **variables)
+        return WebServer(self.folder, *words, database=database, ready=ready, **variables)
 
     def ticks(self) -> list[int]:
         """Who ran `tick`, each time."""

@@ -12,7 +12,5 @@ _BLOCK = re.compile(r"^```python\n(# ([\w/]+\.py)\b.*?)^```$", re.MULTILINE | re
 
 def test_the_guide_shows_the_files_of_the_example_as_they_are() -> None:
     shown = {path: code for code, path in _BLOCK.findall((ROOT / "docs/guides/django.md").read_text(encoding="utf-8"))}
-    wanted = {"mysite/asgi.py", "mysite/urls.py"} | {
-        f"shop/{name}.py" for name in ("models", "tasks", "tests", "views")
-    }
+    wanted = ["mysite/asgi.py", "mysite/urls.py", "shop/models.py", "shop/tasks.py", "shop/tests.py", "shop/views.py"]
     assert shown == {path: (EXAMPLES / "django_app" / path).read_text(encoding="utf-8") for path in wanted}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import socket
 from pathlib import Path
 
 import httpx
@@ -58,12 +59,30 @@ def test_of_runserver_only_the_reloaders_child_is_a_node_without_any_request(pro
         until("no process is left", lambda: not server.family(), server.log)
 
 
-def test_runserver_without_the_reloader_drains_on_sigterm(project: Project) -> None:
-    with project.served("manage", "runserver", "127.0.0.1:{port}", "--noreload") as server:
+def test_runserver_without_the_reloader_tries_again_while_the_ledger_is_away_and_drains_on_sigterm(
+    project: Project,
+) -> None:
+    away = project.folder / "away"
+    away.write_text("")
+    words = ("manage", "runserver", "127.0.0.1:{port}", "--noreload")
+    variables = {"OSTINATO_DB": f"sqlite:///{away}/ostinato.db"}
+    with project.served(*words, database="away/ostinato.db", **variables) as server:
+        until("it says so", lambda: "the engine could not be started" in server.log(), server.log)
+        away.unlink()
+        away.mkdir()
+        until("it ticks", project.ticks, server.log)
         (node,) = server.until_nodes(1)
         assert node.pid == server.process.pid
         server.process.send_signal(signal.SIGTERM)
         server.ends()
+
+
+def test_runserver_without_a_port_starts_nothing(project: Project) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = project.manage("runserver", f"127.0.0.1:{port}", "--noreload")
+    assert "already in use" in done.stderr
+    assert not (project.folder / "ostinato.db").exists()
 
 
 @pytest.mark.parametrize("flags", [(), ("--preload",)], ids=["", "preload"])
@@ -99,3 +118,15 @@ def test_the_switch_keeps_the_engine_out_and_the_process_can_still_enqueue(proje
         server.process.send_signal(signal.SIGTERM)
         server.ends()
     assert project.ticks() == []
+
+
+def test_a_reload_of_uvicorn_and_ctrl_c_leave_neither_a_process_nor_a_node(project: Project) -> None:
+    words = ("uvicorn", "mysite.asgi:application", "--port", "{port}", "--reload")
+    with project.served(*words, ready=None) as server:
+        (first,) = server.until_nodes(1)
+        project.add("shop/tasks.py", "# changed\n")
+        until("the next is the only node", lambda: {one.id for one in server.nodes()} - {first.id}, server.log)
+        until("the first has left", lambda: first.id not in {one.id for one in server.nodes()}, server.log)
+        assert first.pid not in server.family()
+        server.interrupt()
+        server.ends()
