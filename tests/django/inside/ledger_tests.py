@@ -256,7 +256,11 @@ class CommandTests(TransactionTestCase):
             self.called("run_task", "nope")
         with self.assertRaisesMessage(CommandError, "is not JSON"):
             self.called("run_task", "confirm", "--args", "[")
-        self.assertIn("declared", self.called("task_schedule"))
+        jobs.schedules.add("weekly", "weekly mon 09:00", "count_orders")
+        shown = self.called("task_schedule")
+        self.assertEqual(len(jobs.schedules.list()), 1)  # the app is as it was
+        self.assertIn("declared; it is stored when an engine starts", shown)
+        self.assertRegex(shown, r"weekly +weekly mon 09:00 +on +\d{4}-")
 
 
 class LiveServerTests(LiveServerTestCase):

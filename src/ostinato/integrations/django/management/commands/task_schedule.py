@@ -32,8 +32,6 @@ class Command(BaseCommand):
             found = jobs.schedules.list()
         except OstinatoError as error:
             raise CommandError(str(error)) from error
-        finally:
-            jobs.stop()
         if as_json:
             write_json(self.stdout, [schedule_answer(schedule) for schedule in found])
             return
