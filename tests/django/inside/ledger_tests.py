@@ -11,19 +11,22 @@ from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 from urllib.request import urlopen
 
 from django.contrib.admin.utils import quote
 from django.contrib.auth.models import Permission, User
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError, call_command
 from django.db import connection, transaction
 from django.test import LiveServerTestCase, TestCase, TransactionTestCase, override_settings
+from psycopg.conninfo import conninfo_to_dict
 from shop.models import Order
 from shop.tasks import confirm, count_orders
 from starlette.requests import HTTPConnection
 
 from ostinato import NotFound
-from ostinato.config import switched_off
+from ostinato.config import switched_off, without_password
 from ostinato.integrations.django import database_url, jobs, register
 from ostinato.integrations.django.asgi import staff
 from ostinato.integrations.django.models import Run, Schedule, ledger_alias
@@ -101,6 +104,37 @@ class SettingTests(TestCase):
             pass
         with override_settings(OSTINATO={"slots": 8}):
             self.assertEqual(jobs.settings.slots, 8)
+
+
+class UrlTests(TestCase):
+    """database_url."""
+
+    def test_it_leads_to_where_django_goes(self) -> None:
+        if not IN_POSTGRES:
+            self.assertRaisesMessage(ImproperlyConfigured, "is sqlite, which the ledger cannot be in", database_url)
+            return
+        given = {
+            "NAME": "a shop",
+            "USER": "ada@shop",
+            "PASSWORD": "p@ss/word?&%",
+            "HOST": "::1",
+            "PORT": 5433,
+            "OPTIONS": {"sslmode": "require", "pool": True, "options": "-c lock_timeout=5s"},
+        }
+        with patch.dict(connection.settings_dict, given):
+            self.assertEqual(
+                conninfo_to_dict(database_url()),
+                {
+                    "dbname": "a shop",
+                    "user": "ada@shop",
+                    "password": "p@ss/word?&%",
+                    "host": "::1",
+                    "port": "5433",
+                    "sslmode": "require",
+                    "options": "-c lock_timeout=5s",
+                },
+            )
+            self.assertNotIn("ss/word", without_password(database_url()))
 
 
 class DrainTests(TransactionTestCase):

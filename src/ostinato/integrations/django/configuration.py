@@ -72,23 +72,13 @@ def database_url(alias: str = "default") -> str:
     if connection.vendor != "postgresql":
         raise ImproperlyConfigured(f"DATABASES[{alias!r}] is {connection.vendor}, which the ledger cannot be in")
     given = connection.settings_dict
-    host, user, password = (str(given.get(name) or "") for name in ("HOST", "USER", "PASSWORD"))
-    query = {
-        name: value
-        for name, value in given.get("OPTIONS", {}).items()
-        if name not in _NOT_OF_LIBPQ and isinstance(value, str | int | float)
-    }
-    if host.startswith(("/", "@")):  # the folder of a socket
-        query["host"] = host
-        host = ""
-    login = quote(user, safe="") + (f":{quote(password, safe='')}" if password else "")
-    place = f"[{host}]" if ":" in host else host
-    if given.get("PORT"):
-        place, query = (f"{place}:{given['PORT']}", query) if place else (place, {**query, "port": given["PORT"]})
-    name = quote(str(given.get("NAME") or ""), safe="")
-    return f"postgresql://{login}{'@' if login else ''}{place}/{name}" + (
-        f"?{urlencode(query, quote_via=quote)}" if query else ""
-    )
+    places = {"host": given.get("HOST"), "port": given.get("PORT")}
+    options = {name: value for name, value in given.get("OPTIONS", {}).items() if name not in _NOT_OF_LIBPQ}
+    # As parameters, which take the folder of a socket and an address of IPv6 alike.
+    query = urlencode({name: value for name, value in {**places, **options}.items() if value}, quote_via=quote)
+    user, password, name = (quote(str(given.get(part) or ""), safe="") for part in ("USER", "PASSWORD", "NAME"))
+    login = f"{user}:{password}@" if password else f"{user}@" if user else ""
+    return f"postgresql://{login}/{name}" + (f"?{query}" if query else "")
 
 
 def _given() -> dict[str, Any]:
