@@ -9,7 +9,7 @@ import asyncio
 import atexit
 import contextlib
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar, Unpack, overload
@@ -108,7 +108,7 @@ class Ostinato(Resources[Sync]):
             (self.runs, self.aio.runs),
             (self._transactions, self.aio._transactions),
             encode=self.registry.encode_calls,
-            in_postgres=self.settings.db.startswith(("postgresql:", "postgres:")),
+            in_postgres=lambda: self.settings.db.startswith(("postgresql:", "postgres:")),
             poke=self._poke_outboxes,
         )
 
@@ -195,6 +195,11 @@ class Ostinato(Resources[Sync]):
         # An engine that is started already learns of it.
         self._host.call_soon(self._learn)
         return task
+
+    @property
+    def declared(self) -> Mapping[str, ScheduleSpec]:
+        """The schedules that the code declares, by name: as it says, and not as people may have changed them."""
+        return self._declarations.specs
 
     def _learn(self, container: Container) -> None:
         if container.engine is not None:

@@ -112,7 +112,7 @@ async def test_a_coroutine_writes_into_the_outbox_too(tmp_path: Path) -> None:
 
 
 def test_django_writes_into_the_outbox_of_its_database(app: Ostinato, greet: Task[..., Any], tmp_path: Path) -> None:
-    from django.db import transaction  # type: ignore[import-untyped]
+    from django.db import transaction
 
     connection = configure_django(f"sqlite:///{tmp_path}/django.db")
     app.add_outbox("default").create()

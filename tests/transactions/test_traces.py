@@ -40,7 +40,7 @@ def test_a_row_of_an_outbox_takes_its_trace_along(app: Ostinato, spans: Spans, t
 
 
 def test_on_commit_it_is_the_trace_in_which_it_was_asked_for(app: Ostinato, spans: Spans, tmp_path: Path) -> None:
-    from django.db import transaction  # type: ignore[import-untyped]
+    from django.db import transaction
 
     greet = app.task("greet")(lambda: None)
     configure_django(f"sqlite:///{tmp_path}/django.db")

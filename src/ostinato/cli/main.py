@@ -14,11 +14,14 @@ from typing import TYPE_CHECKING
 from cyclopts import App, CycloptsError, Parameter
 
 from ostinato.cli.console import json_text, open_streams, say, stdout
+from ostinato.cli.open_database import project_app
 from ostinato.errors import InvalidInput, NotFound, OstinatoError, TimingError, WaitTimeout
 
 if TYPE_CHECKING:
     from cyclopts.help import HelpPanel
     from rich.console import Console, ConsoleOptions
+
+    from ostinato.app import Ostinato
 
 __all__ = ["app", "run"]
 
@@ -97,8 +100,9 @@ for _order, (_name, _target, _help) in enumerate(
     app.command(f"ostinato.cli.{_target}", name=_name, help=_help, sort_key=_order)
 
 
-def run(argv: Sequence[str] | None = None) -> int:
-    """The entry point: carry out the command, answer its exit code."""
+def run(argv: Sequence[str] | None = None, project: Ostinato | None = None) -> int:
+    """The entry point: carry out the command, answer its exit code. `project` is the app where none is named."""
+    project_app.set(project)
     open_streams()
     tokens = _shared_last(list(sys.argv[1:] if argv is None else argv))
     as_json = "--json" in tokens

@@ -24,9 +24,12 @@ if TYPE_CHECKING:
     from ostinato.service.services import Services
     from ostinato.wiring import Container
 
-__all__ = ["OpenDatabase", "load_app", "opened", "os_user"]
+__all__ = ["OpenDatabase", "load_app", "opened", "os_user", "project_app"]
 
 T = TypeVar("T")
+
+project_app: contextvars.ContextVar[Ostinato | None] = contextvars.ContextVar("ostinato_project_app", default=None)
+"""The app of the project whose own command this is, such as `manage.py ostinato`."""
 
 
 class OpenDatabase:
@@ -127,10 +130,11 @@ def load_app(
         "metrics": metrics,
     }
     settings = load_settings(**given)
+    project = project_app.get() if common.app is None else None
     target = common.app or settings.app
-    if target is None:
+    if project is None and target is None:
         return Ostinato(settings=settings)
-    app = import_app(target)
+    app = project or import_app(str(target))
     checked = {name: getattr(settings, name) for name, value in given.items() if value is not None}
     if lanes is not None:
         checked["lanes"] = {**app.settings.lanes, **lanes}

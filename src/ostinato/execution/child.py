@@ -14,8 +14,8 @@ import runpy
 import signal
 import sys
 import threading
-from collections.abc import Callable
-from typing import Any, BinaryIO
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import msgspec
 
@@ -30,6 +30,9 @@ from ostinato.models.run import ClaimedRun
 from ostinato.models.states import Cause
 from ostinato.tracing import enter_trace
 
+if TYPE_CHECKING:
+    from ostinato.execution.registry import TaskContexts
+
 __all__: list[str] = []
 
 
@@ -39,6 +42,8 @@ class _Request(msgspec.Struct):
     function: str
     main: str | None
     path: list[str]
+    setup: str | None
+    """What is called before the task is imported: `module:function`."""
     args: list[Any]
     kwargs: dict[str, Any]
     context_parameter: ContextParameter | None
@@ -103,6 +108,9 @@ def _find(request: _Request) -> Any:
 def _call(request: _Request, context: _ChildContext) -> Outcome:
     current_context.set(context)
     try:
+        if request.setup is not None:
+            module, _, name = request.setup.partition(":")
+            getattr(importlib.import_module(module), name)()
         found = _find(request)
     except BaseException as error:
         outcome = raised(error)
@@ -122,7 +130,9 @@ def _call(request: _Request, context: _ChildContext) -> Outcome:
         args, kwargs = bind_context(request.context_parameter, args, kwargs, context)
         with contextlib.nullcontext() if contexts is None else contexts.enter():
             value = function(*args, **kwargs)
-            return returned(asyncio.run(value) if asyncio.iscoroutine(value) else value, request.max_result)
+            if asyncio.iscoroutine(value):
+                value = asyncio.run(_awaited(value, contexts))
+            return returned(value, request.max_result)
     except BaseException as error:
         return raised(error)
 
@@ -136,6 +146,12 @@ def _enter_trace(request: _Request) -> None:
         with contextlib.suppress(ImportError):
             importlib.import_module("opentelemetry.trace")
     enter_trace(request.trace)
+
+
+async def _awaited(coroutine: Coroutine[Any, Any, Any], contexts: TaskContexts | None) -> Any:
+    enter = None if contexts is None else contexts.enter_async
+    async with contextlib.nullcontext() if enter is None else enter():
+        return await coroutine
 
 
 def _take_stdin() -> int:

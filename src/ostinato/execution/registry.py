@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -38,6 +38,10 @@ class TaskContexts:
     """What is entered around each call of a task of one app, on the thread or in the coroutine that calls it."""
 
     enter: Callable[[], AbstractContextManager[object]] = nullcontext
+    enter_async: Callable[[], AbstractAsyncContextManager[object]] | None = None
+    """Of coroutines, if it is another."""
+    process_setup: str | None = None
+    """`module:function`, which a process of its own calls before it imports the task."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,15 @@ def _context(call: Call) -> AbstractContextManager[object]:
     return call.definition.contexts.enter()
 
 
+async def _within_context(call: Call) -> Any:
+    assert call.definition is not None
+    if (enter := call.definition.contexts.enter_async) is None:
+        with _context(call):
+            return await _invoke(call)
+    async with enter():
+        return await _invoke(call)
+
+
 def _invoke(call: Call) -> Any:
     definition, work = call.definition, call.work
     assert definition is not None
@@ -55,8 +64,7 @@ class AsyncFunctions:
     async def _call(self, call: Call) -> None:
         enter(call.context)
         try:
-            with _context(call):
-                outcome = returned(await _invoke(call), self._max_result)
+            outcome = returned(await _within_context(call), self._max_result)
             task = asyncio.current_task()
             if task is not None and task.cancelling():
                 call.context.saw_cancel = True  # it took the CancelledError for a word to end

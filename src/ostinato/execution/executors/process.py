@@ -172,6 +172,7 @@ def _request(call: Call, max_result: int) -> bytes:
             "function": function.__qualname__,
             "main": getattr(main, "__file__", None) if function.__module__ == "__main__" else None,
             "path": sys.path,
+            "setup": definition.contexts.process_setup,
             "args": work.args,
             "kwargs": work.kwargs,
             "context_parameter": definition.context_parameter,

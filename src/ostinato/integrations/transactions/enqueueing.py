@@ -45,7 +45,7 @@ class TransactionEnqueuer:
         runs: tuple[Runs[Sync], Runs[Async]],
         transactions: tuple[Transactions[Sync], Transactions[Async]],
         encode: Callable[[str, Iterable[GivenCall]], Sequence[Work]],
-        in_postgres: bool,
+        in_postgres: Callable[[], bool],
         poke: Callable[..., None],
     ) -> None:
         self._clock = clock
@@ -103,7 +103,7 @@ class TransactionEnqueuer:
         return make_runs(spec, self._encode(spec.task, calls), self._clock.now())
 
     def _may_be_ledger(self, caller: Caller) -> bool:
-        return self._in_postgres and caller.dialect == "postgresql"
+        return self._in_postgres() and caller.dialect == "postgresql"
 
     async def _write(self, caller: Caller, db: Connection, prepared: Prepared) -> list[_Written]:
         runs, ledger = prepared.runs, prepared.ledger
@@ -122,7 +122,7 @@ class TransactionEnqueuer:
 
     def _enqueue_on_commit(self, target: Target, spec: EnqueueSpec, calls: Sequence[GivenCall]) -> Sequence[PendingRun]:
         """After the commit of Django, which knows when that is; at once, if there is no transaction."""
-        from django.db import transaction  # type: ignore[import-untyped]
+        from django.db import transaction
 
         alias = None if target.connection is None else getattr(target.connection, "alias", None)
         if target.connection is not None and alias is None:

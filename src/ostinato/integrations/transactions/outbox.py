@@ -209,7 +209,7 @@ class _DjangoDatabase:
 
     async def run(self, use: Use[T]) -> T:
         def work() -> T:
-            from django.db import transaction  # type: ignore[import-untyped]
+            from django.db import transaction
 
             connection = self._connection()
             connection.close_if_unusable_or_obsolete()
@@ -230,7 +230,7 @@ class _DjangoDatabase:
             from django.db import connections
         except ModuleNotFoundError as error:
             raise StoreError(f"the outbox {self.name!r} is an alias of Django, which is not installed") from error
-        from django.db.utils import ConnectionDoesNotExist  # type: ignore[import-untyped]
+        from django.db.utils import ConnectionDoesNotExist
 
         try:
             return connections[self.name]
