@@ -19,7 +19,9 @@ class OstinatoConfig(AppConfig):
     def ready(self) -> None:
         from ostinato.integrations.django.scheduler import get_jobs
         from ostinato.integrations.django.serving import watch
+        from ostinato.integrations.django.task_discovery import make_backends
 
         jobs = get_jobs()  # wrong settings are told by every command
+        make_backends()
         autodiscover_modules("tasks")
         watch(jobs)
