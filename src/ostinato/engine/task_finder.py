@@ -45,8 +45,8 @@ class TaskFinder:
 
     async def look(self) -> int:
         """Find the tasks of runs that are ready; answers how many were found."""
-        now = self._clock.now()
-        waiting = await self._quarantine.attempt(lambda: self._runs.unclaimable_runs(now))
+        ready_before = self._clock.now() + 1
+        waiting = await self._quarantine.attempt(lambda: self._runs.unclaimable_runs(ready_before))
         count = 0
         for task in {str(run.task) for run in waiting} - self._not_found:
             # On a thread: to import a module may take its time.
