@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import datetime
 from typing import Any
 
@@ -107,6 +108,11 @@ def give_much() -> str:
 @task
 def double_dictionary(key: Any) -> Any:
     return {key: key * 2}
+
+
+@task
+async def wait_for_ever() -> None:
+    await asyncio.Event().wait()
 
 
 @task

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from ostinato import Function, Ostinato, RunCancelled
+from ostinato import Function, Ostinato, RunCancelled, RunFailed
+from ostinato.clock import SystemClock
 from ostinato.testing import FakeClock, adrain, drain, rehearse
 from tests.databases import LIGHT
 from tests.django_tasks.test_enqueueing import backend, overridden, run_of
@@ -254,6 +255,34 @@ def test_a_cancelled_task_has_failed(jobs: Ostinato, letters: Any, heard: Heard)
     assert error.traceback == "not needed any more"
     heard.wait(2)
     assert heard.words == [("task_enqueued", "READY"), ("task_finished", "FAILED")]
+
+
+def test_an_end_that_is_not_the_tasks_own_is_told_once(letters: Any, project: None, heard: Heard) -> None:
+    from ostinato.integrations.django import jobs
+
+    with rehearse(jobs, SystemClock()), overridden(OPTIONS={"timeout": "50ms"}):
+        result = letters.wait_for_ever.enqueue()
+        drain(jobs)
+        heard.wait(3)
+        result.refresh()
+    assert heard.words == [("task_enqueued", "READY"), ("task_started", "RUNNING"), ("task_finished", "FAILED")]
+    assert heard.all[-1][2] == result
+    assert result.errors[0].exception_class is RunFailed
+    assert "timed out" in result.errors[0].traceback
+
+
+def test_a_run_that_repeats_another_is_enqueued_when_it_is_repeated(
+    jobs: Ostinato, letters: Any, clock: FakeClock
+) -> None:
+    result = letters.add.using(run_after=clock.now_utc() + timedelta(hours=1)).enqueue(1, 2)
+    clock.advance("2h")
+    drain(jobs)
+    clock.advance("1h")
+    again = jobs.runs.retry(run_of(jobs, result).id)
+    from ostinato.integrations.django.task_results import result_id
+
+    repeated = backend().get_result(result_id(again.id))
+    assert (repeated.enqueued_at, repeated.task.run_after) == (clock.now_utc(), None)
 
 
 @pytest.mark.parametrize(
