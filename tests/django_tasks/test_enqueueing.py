@@ -64,9 +64,12 @@ def test_options_are_a_dictionary_of_extra_parameters_for_the_backend() -> None:
         ({"timeout": "soon"}, "timeout"),
         ({"lane": "main"}, "lane is no option: the queue_name of a task says it"),
         ({"priority": 3}, "priority is no option"),
+        ({"lanes": ["team"]}, "lanes cannot be"),
+        ({"transaction": True}, "transaction cannot be True"),
+        ("retry", "give a dict"),
     ],
 )
-def test_a_wrong_option_is_refused_with_its_name(options: dict[str, Any], named: str) -> None:
+def test_a_wrong_option_is_refused_with_its_name(options: Any, named: str) -> None:
     from django.core.exceptions import ImproperlyConfigured
 
     with overridden(OPTIONS=options), pytest.raises(ImproperlyConfigured, match=named) as refusal:

@@ -122,6 +122,22 @@ def test_a_result_says_as_what_it_was_enqueued_whatever_is_allowed_today(jobs: O
     assert (found.task.queue_name, found.task.priority, found.task.run_after) == ("letters", -5, None)
 
 
+def test_a_run_whose_backend_was_removed_is_executed_all_the_same(jobs: Ostinato, letters: Any) -> None:
+    with overridden("short_lived"):
+        result = letters.add.using(backend="short_lived").enqueue(1, 2)
+    drain(jobs)
+    found = backend().get_result(result.id)
+    assert (found.backend, found.return_value) == ("short_lived", 3)
+
+
+def test_a_result_is_the_same_by_a_clock_that_goes_on(letters: Any, project: None) -> None:
+    from ostinato.integrations.django import jobs
+
+    with rehearse(jobs, SystemClock()):
+        result = letters.add.enqueue(1, 2)
+        assert letters.add.get_result(result.id) == result
+
+
 # Updating, and what a task returned
 
 
@@ -346,8 +362,9 @@ def test_a_task_can_be_scheduled_and_run_by_hand(jobs: Ostinato, letters: Any, c
     assert drain(jobs) == 1
     run = jobs.execute(Function("tests.django_tasks.letters.sign", ["bob"]))
     assert run.result["name"] == "bob"
-    (scheduled,) = jobs.runs.list(schedule="hourly")
-    assert scheduled.result == "written to ada"
+    why = jobs.why("hourly")
+    assert why.run is not None
+    assert why.run.result == "written to ada"
 
 
 # Signals

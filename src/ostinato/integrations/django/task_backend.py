@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Any
 
 from django.apps import apps
@@ -53,16 +54,13 @@ class OstinatoBackend(BaseTaskBackend):
 
     def __init__(self, alias: str, params: dict[str, Any]) -> None:
         super().__init__(alias, params)
-        options = dict(self.options)
+        try:
+            options = _checked(self.options)
+        except InvalidInput as error:
+            raise InvalidTaskBackendError(f"OPTIONS of TASKS[{alias!r}]: {error}") from error
         self._lane_of: Mapping[str, str] = {DEFAULT_QUEUE: FALLBACK_LANE, **options.pop("lanes", {})}
         self._database: str | None = options.pop("transaction", None)
         self._policy: dict[str, Any] = {"retry": 0, **options}
-        try:
-            for name in _OF_DJANGO.keys() & options.keys():
-                raise InvalidInput(f"{name} is no option: {_OF_DJANGO[name]}")
-            make_policy(self._policy)
-        except InvalidInput as error:
-            raise InvalidTaskBackendError(f"OPTIONS of TASKS[{alias!r}]: {error}") from error
         self._jobs.registry.find_task = find
         listen()
 
@@ -77,14 +75,14 @@ class OstinatoBackend(BaseTaskBackend):
 
     def enqueue(self, task: Task[..., Any], args: Any, kwargs: Any) -> TaskResult[Any]:
         self.validate_task(task)
-        result = self._new_result(task, args, kwargs)
-        options = self._options_of(task)
+        now = from_micros(self._jobs.clock.now())
+        result, options = self._new_result(task, args, kwargs, now), self._options_of(task)
         if self._needs_lane(options["lane"]):
             self._jobs.lanes.get_or_create(options["lane"], self._limit_of(options["lane"]))
         if self._database is not None:
-            return self._enqueue_in_transaction(self._database, result, options)
-        calls = registered(task, options).using(at=_at(task), **options)
-        self._set_id(result, calls.enqueue(*result.args, **self._stored_kwargs(result)).id)
+            return self._enqueue_in_transaction(self._database, result, options, now)
+        calls = registered(task, options).using(at=_due_at(task, now), **options)
+        self._set_id(result, calls.enqueue(*result.args, **self._stored_kwargs(result, now)).id)
         task_enqueued.send(type(self), task_result=result)
         return result
 
@@ -92,12 +90,12 @@ class OstinatoBackend(BaseTaskBackend):
         if self._database is not None:  # which belongs to the thread of the sync code
             return await super().aenqueue(task, args, kwargs)
         self.validate_task(task)
-        result = self._new_result(task, args, kwargs)
-        options = self._options_of(task)
+        now = from_micros(self._jobs.clock.now())
+        result, options = self._new_result(task, args, kwargs, now), self._options_of(task)
         if self._needs_lane(options["lane"]):
             await self._jobs.aio.lanes.get_or_create(options["lane"], self._limit_of(options["lane"]))
-        calls = registered(task, options).using(at=_at(task), **options)
-        self._set_id(result, await calls.aio.enqueue(*result.args, **self._stored_kwargs(result)))
+        calls = registered(task, options).using(at=_due_at(task, now), **options)
+        self._set_id(result, await calls.aio.enqueue(*result.args, **self._stored_kwargs(result, now)))
         await task_enqueued.asend(type(self), task_result=result)
         return result
 
@@ -136,13 +134,13 @@ class OstinatoBackend(BaseTaskBackend):
                 id="ostinato.W001",
             )
 
-    def _new_result(self, task: Task[..., Any], args: Any, kwargs: Any) -> TaskResult[Any]:
+    def _new_result(self, task: Task[..., Any], args: Any, kwargs: Any, now: datetime) -> TaskResult[Any]:
         """What cannot be JSON is refused here, by Django's own rules."""
         return TaskResult(
             task=task,
             id="",
             status=TaskResultStatus.READY,
-            enqueued_at=moment(from_micros(self._jobs.clock.now())),
+            enqueued_at=moment(now),
             started_at=None,
             finished_at=None,
             last_attempted_at=None,
@@ -153,21 +151,23 @@ class OstinatoBackend(BaseTaskBackend):
             worker_ids=[],
         )
 
-    def _stored_kwargs(self, result: TaskResult[Any]) -> dict[str, Any]:
-        assert result.enqueued_at is not None
-        extras = extras_of(result.task, self.alias, aware(result.enqueued_at))
+    def _stored_kwargs(self, result: TaskResult[Any], now: datetime) -> dict[str, Any]:
+        extras = extras_of(result.task, self.alias, now)
         return {**result.kwargs, EXTRAS: extras} if extras else result.kwargs
 
     def _set_id(self, result: TaskResult[Any], run: int) -> None:
         object.__setattr__(result, "id", result_id(run))
 
-    def _enqueue_in_transaction(self, alias: str, result: TaskResult[Any], options: dict[str, Any]) -> TaskResult[Any]:
+    def _enqueue_in_transaction(
+        self, alias: str, result: TaskResult[Any], options: dict[str, Any], now: datetime
+    ) -> TaskResult[Any]:
         """Through Django's own connection: committed or rolled back with what it does."""
         if (why := self._why_no_transaction()) is not None:
             raise ImproperlyConfigured(f"OPTIONS['transaction'] of TASKS[{self.alias!r}] {why}")
-        calls = registered(result.task, options).using(connection=connections[alias], at=_at(result.task), **options)
+        at = _due_at(result.task, now)
+        calls = registered(result.task, options).using(connection=connections[alias], at=at, **options)
         with transaction.atomic(using=alias):  # so that a refusal leaves nothing behind
-            pending = calls.enqueue(*result.args, **self._stored_kwargs(result))
+            pending = calls.enqueue(*result.args, **self._stored_kwargs(result, now))
             if pending.id is None:
                 raise ImproperlyConfigured(f"the ledger is in another PostgreSQL than DATABASES[{alias!r}]")
         self._set_id(result, pending.id)
@@ -210,5 +210,22 @@ class OstinatoBackend(BaseTaskBackend):
         return result_of(run, task)
 
 
-def _at(task: Task[..., Any]) -> Any:
-    return None if task.run_after is None else aware(task.run_after)
+def _checked(given: Any) -> dict[str, Any]:
+    """The options; InvalidInput says what is wrong with them."""
+    if not isinstance(given, Mapping):
+        raise InvalidInput(f"they cannot be {given!r}: give a dict")
+    options = dict(given)
+    lanes, alias = options.pop("lanes", {}), options.pop("transaction", None)
+    if not isinstance(lanes, Mapping) or not all(isinstance(name, str) for pair in lanes.items() for name in pair):
+        raise InvalidInput(f"lanes cannot be {lanes!r}", hint='give the lanes of queues, such as {"letters": "team"}')
+    if alias is not None and not isinstance(alias, str):
+        raise InvalidInput(f"transaction cannot be {alias!r}", hint="give an alias of DATABASES, such as 'default'")
+    for name in _OF_DJANGO.keys() & options.keys():
+        raise InvalidInput(f"{name} is no option: {_OF_DJANGO[name]}")
+    make_policy(options)
+    return dict(given)
+
+
+def _due_at(task: Task[..., Any], now: datetime) -> datetime:
+    """When it may start. The row has no other time of the enqueueing, so that it must be this very one."""
+    return now if task.run_after is None else aware(task.run_after)

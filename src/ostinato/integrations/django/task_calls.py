@@ -6,6 +6,7 @@ itself ends, it tells right there, where the exception is at hand; whatever else
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import json
 from collections.abc import Callable, Mapping
@@ -36,6 +37,7 @@ from ostinato.clock import from_micros
 from ostinato.integrations.django.connections import around_call
 from ostinato.integrations.django.scheduler import get_jobs
 from ostinato.integrations.django.task_framework import (
+    InvalidTaskBackendError,
     Task,
     TaskContext,
     TaskError,
@@ -78,7 +80,7 @@ def known_task(path: str) -> Task[..., Any] | None:
     if path not in _known and _may_be_imported(path):
         try:
             found = import_string(path)
-        except Exception:
+        except (Exception, SystemExit):  # whatever the module does
             log.exception("task %r cannot be imported", path)
             return None
         if isinstance(found, Task):
@@ -201,7 +203,7 @@ class _Attempt:
 
     def has_failed(self, error: BaseException) -> bool:
         """Note it; answers whether this is the end of the run, as far as the task says."""
-        if self._run.is_cancelled or isinstance(error, Snooze):
+        if self._run.is_cancelled or isinstance(error, Snooze | asyncio.CancelledError):
             return False
         text = "".join(format_exception(type(error), error, error.__traceback__ and error.__traceback__.tb_next))
         path = f"{type(error).__module__}.{type(error).__qualname__}"
@@ -229,7 +231,12 @@ class _Attempt:
 
 def sender_of(result: TaskResult[Any]) -> type[Any]:
     """The class of the backend that it was enqueued on."""
-    return type(task_backends[result.backend])
+    try:
+        return type(task_backends[result.backend])
+    except InvalidTaskBackendError:  # its alias is not in TASKS any more
+        from ostinato.integrations.django import OstinatoBackend
+
+        return OstinatoBackend
 
 
 def _now() -> Any:
