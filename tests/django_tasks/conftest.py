@@ -15,10 +15,12 @@ from tests.databases import url_of
 from tests.transactions.callers import configure_django
 
 BACKEND = "ostinato.integrations.django.OstinatoBackend"
+SUBCLASS = "tests.django_tasks.registered_post.RegisteredPost"
 TASKS: dict[str, dict[str, Any]] = {
     "default": {"BACKEND": BACKEND, "QUEUES": ["default", "letters"]},
     "patient": {"BACKEND": BACKEND, "OPTIONS": {"retry": {"max": 2, "base": "10s", "spread": 0}}},
     "open": {"BACKEND": BACKEND, "QUEUES": []},
+    "registered": {"BACKEND": SUBCLASS},
 }
 
 

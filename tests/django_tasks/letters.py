@@ -55,6 +55,14 @@ def sign(context: TaskContext, name: str) -> dict[str, Any]:
 
 
 @task(takes_context=True)
+def look_at_itself(context: TaskContext) -> list[Any]:
+    """What others see of it while it runs."""
+    context.task_result.refresh()
+    found = context.task_result.task.get_backend().get_result(context.task_result.id)
+    return [found.status, found.attempts, found.finished_at, found == context.task_result]
+
+
+@task(takes_context=True)
 async def sign_soon(context: TaskContext) -> int:
     return context.attempt
 

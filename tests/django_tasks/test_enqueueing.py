@@ -136,6 +136,17 @@ def test_an_unknown_backend_cannot_be_used(letters: Any) -> None:
         letters.add.using(backend="elsewhere")
 
 
+def test_a_backend_of_the_project_can_have_a_task_class_with_more_arguments(jobs: Ostinato) -> None:
+    from tests.django_tasks.registered_post import carry
+
+    result = carry.using(priority=2).enqueue("a letter")
+    drain(jobs)
+    found = backend("registered").get_result(result.id)
+    assert (found.task.insured, found.task.priority, found.backend) == (500, 2, "registered")
+    assert found.task == carry.using(priority=2)
+    assert found.return_value == "a letter"
+
+
 # Enqueueing
 
 
@@ -198,7 +209,9 @@ def test_a_task_that_is_not_valid_when_it_is_enqueued_is_refused(jobs: Ostinato,
 # Arguments and return values
 
 
-@pytest.mark.parametrize("value", [datetime(2026, 1, 1, tzinfo=UTC), {1, 2}, object(), b"\xff"], ids=str)
+@pytest.mark.parametrize(
+    "value", [datetime(2026, 1, 1, tzinfo=UTC), {1, 2}, object(), b"\xff"], ids=lambda value: type(value).__name__
+)
 def test_what_is_not_json_cannot_be_an_argument(value: Any, jobs: Ostinato, letters: Any) -> None:
     with pytest.raises((TypeError, ValueError), match="Unsupported"):
         letters.give_back.enqueue(value)

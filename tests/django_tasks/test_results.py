@@ -170,6 +170,7 @@ def test_the_return_value_of_a_task_that_has_failed_raises_value_error(jobs: Ost
     result.refresh()
     assert result.status == "FAILED"
     assert result.is_finished
+    assert result.finished_at is not None
     with pytest.raises(ValueError, match="Task failed"):
         _ = result.return_value
 
@@ -354,6 +355,14 @@ def test_a_task_that_takes_context_gets_the_running_result(jobs: Ostinato, lette
         "name": "ada",
     }
     assert soon.return_value == 1
+
+
+@pytest.mark.parametrize("jobs_anywhere", LIGHT, indirect=True)
+def test_others_see_that_a_task_is_running(jobs_anywhere: Ostinato, letters: Any) -> None:
+    result = letters.look_at_itself.enqueue()
+    drain(jobs_anywhere)
+    result.refresh()
+    assert result.return_value == ["RUNNING", 1, None, True]
 
 
 def test_a_task_can_be_scheduled_and_run_by_hand(jobs: Ostinato, letters: Any, clock: FakeClock) -> None:
