@@ -22,6 +22,8 @@ from ostinato.plurals import a_or_an
 __all__ = ["Blame", "Outcome", "OutcomeKind", "cause_of", "ended", "raised", "returned"]
 
 _ERROR_CAP = 16_000
+_ABOVE_WORK = ("ostinato.execution", "ostinato.integrations")
+"""The modules that call the work of users."""
 MAX_RESULT = 1_048_576
 """How many bytes of JSON a task may return, unless the settings say another number."""
 
@@ -168,7 +170,7 @@ def _name(error: BaseException) -> str:
 def story(error: BaseException) -> str:
     """The traceback, without our own frames above the work, of bounded length."""
     frames = error.__traceback__
-    while frames is not None and frames.tb_frame.f_globals.get("__name__", "").startswith("ostinato.execution"):
+    while frames is not None and frames.tb_frame.f_globals.get("__name__", "").startswith(_ABOVE_WORK):
         frames = frames.tb_next
     text = "".join(traceback.format_exception(type(error), error, frames))
     return text if len(text) <= _ERROR_CAP else text[: _ERROR_CAP // 2] + "\n…\n" + text[-_ERROR_CAP // 2 :]

@@ -92,6 +92,9 @@ class Registry:
     listeners: Listeners = field(default_factory=Listeners)
     on_new_task: Callable[[str], None] | None = None
     """Told the name of a task that was added."""
+    find_task: Callable[[str], bool] | None = None
+    """Asked for the name of a task that no node knows: imports and registers it, if it is one, and says whether it has.
+    It is called on a thread, and must not raise."""
     check_seconds: float = DEFAULT_TUNING.check_seconds
     contexts: TaskContexts = field(default_factory=TaskContexts)
     declared: dict[str, TaskSchedule] = field(default_factory=dict)

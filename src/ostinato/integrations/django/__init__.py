@@ -13,13 +13,14 @@ if TYPE_CHECKING:
     from ostinato.app import Ostinato
     from ostinato.integrations.django.asgi import mount
     from ostinato.integrations.django.configuration import database_url
+    from ostinato.integrations.django.task_backend import OstinatoBackend
 
     jobs = Ostinato()
     register = jobs.task
 
-__all__ = ["database_url", "jobs", "mount", "register"]
+__all__ = ["OstinatoBackend", "database_url", "jobs", "mount", "register"]
 
-_PLACES = {"database_url": "configuration", "mount": "asgi"}
+_PLACES = {"OstinatoBackend": "task_backend", "database_url": "configuration", "mount": "asgi"}
 
 
 def __getattr__(name: str) -> Any:

@@ -20,8 +20,10 @@ class OstinatoConfig(AppConfig):
         from ostinato.integrations.django.router import install_router
         from ostinato.integrations.django.scheduler import get_jobs
         from ostinato.integrations.django.serving import watch
+        from ostinato.integrations.django.task_discovery import make_backends
 
         jobs = get_jobs()  # wrong settings are told by every command
         install_router()
+        make_backends()
         autodiscover_modules("tasks")
         watch(jobs)
