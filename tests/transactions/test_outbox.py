@@ -91,7 +91,7 @@ def test_a_rollback_in_another_database_leaves_nothing(app: Ostinato, greet: Tas
         pending = greet.using(connection=connection).enqueue_many([("ada",), ("bob",)])
         connection.rollback()
     assert app.outbox(shop).list() == []
-    with pytest.raises(WaitTimeout, match="is it committed"):
+    with pytest.raises(WaitTimeout, match="no engine is running"):
         pending[0].wait(timeout="10ms")
 
 

@@ -9,7 +9,6 @@ from cyclopts import App, Parameter
 from ostinato.cli.console import Cell, Column, Styled, emit_json, table, tell
 from ostinato.cli.open_database import load_app
 from ostinato.cli.options import NO_COMMON, Common
-from ostinato.clock import from_micros
 from ostinato.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -23,6 +22,7 @@ __all__ = ["app"]
 
 app = App(name="outbox", help="Create outboxes in other databases, and list what waits in them.")
 
+_STYLES = {"waiting": "", "refused": "yellow", "failed": "red"}
 Url = Annotated[str | None, Parameter(help="Where it is, such as sqlite:///shop.db; by default those of --app.")]
 
 
@@ -58,9 +58,7 @@ def _outboxes(url: str | None, common: Common) -> Sequence[Outbox]:
 
 
 def _state(row: OutboxRow) -> Cell:
-    if row.try_at is None:
-        return Styled("failed", "red")
-    return Styled("refused", "yellow") if row.tries else "waiting"
+    return Styled(row.state, _STYLES[row.state])
 
 
 def _shape(name: str, row: OutboxRow) -> dict[str, Any]:
@@ -68,8 +66,8 @@ def _shape(name: str, row: OutboxRow) -> dict[str, Any]:
         "outbox": name,
         "id": row.id,
         "task": row.task,
-        "created_at": from_micros(row.created_at),
-        "state": "failed" if row.try_at is None else "refused" if row.tries else "waiting",
+        "created_at": row.created_at,
+        "state": row.state,
         "tries": row.tries,
         "error": row.error,
     }
