@@ -152,6 +152,17 @@ class Calls(Generic[P, R]):
         **policy: Unpack[PolicyOptions],
     ) -> TransactionCalls[P, R]: ...
 
+    @overload
+    def using(
+        self,
+        *,
+        on_commit: bool,
+        key: str | None = None,
+        delay: Duration | None = None,
+        at: datetime | None = None,
+        **policy: Unpack[PolicyOptions],
+    ) -> Calls[P, R] | TransactionCalls[P, R]: ...
+
     def using(
         self,
         *,

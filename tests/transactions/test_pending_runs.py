@@ -95,6 +95,8 @@ def test_a_connection_that_is_none_is_refused(app: Ostinato) -> None:
     with pytest.raises(InvalidInput, match="cannot be None"):
         task.using(connection=None, on_commit=True)
     assert task.using(on_commit=False).enqueue().get().state is RunState.QUEUED
+    is_django = bool(app.outboxes)
+    assert task.using(on_commit=is_django).enqueue().get().state is RunState.QUEUED
 
 
 def test_a_connection_of_a_driver_alone_is_refused_by_its_whole_name(app: Ostinato) -> None:
