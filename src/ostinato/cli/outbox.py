@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-app = App(name="outbox", help="Create outboxes in other databases, list what waits in them, and retry or remove it.")
+app = App(name="outbox", help="Create outboxes in other databases; list, retry and remove what waits in them.")
 
 _STYLES = {"waiting": "", "refused": "yellow", "failed": "red"}
 _ALL = "all"
