@@ -104,11 +104,12 @@ class Ostinato(Resources[Sync]):
         super().__init__(Sync, host, self.registry.throttle)
         self.aio = Aio(self)
         self._enqueuer = TransactionEnqueuer(
-            self.clock,
+            lambda: self.clock,
             (self.runs, self.aio.runs),
             (self._transactions, self.aio._transactions),
             encode=self.registry.encode_calls,
             in_postgres=lambda: self.settings.db.startswith(("postgresql:", "postgres:")),
+            outboxes=self._outboxes,
             poke=self._poke_outboxes,
         )
 

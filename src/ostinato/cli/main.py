@@ -88,7 +88,7 @@ for _order, (_name, _target, _help) in enumerate(
         ("timing", "timing:timing", "Explain a timing and show its next times."),
         ("task", "task:app", "List the tasks that can be run."),
         ("node", "node:app", "List, drain and resume nodes: processes whose engine is started."),
-        ("outbox", "outbox:app", "Create outboxes in other databases, and list what waits in them."),
+        ("outbox", "outbox:app", "Create outboxes in other databases; list, retry and remove what waits in them."),
         ("token", "token:app", "Add, list and remove tokens for scripts and other machines."),
         ("login", "login:login", "Print a link that logs a browser in, once."),
         ("logout", "login:logout", "Log a user's browsers out."),

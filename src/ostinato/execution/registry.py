@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sized
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -172,11 +172,21 @@ class Registry:
         return self.encode_calls(task, calls)
 
     def encode_calls(self, task: str, calls: Iterable[GivenCall]) -> list[Function]:
-        """Calls of a task as they are stored; InvalidInput names the argument that does not fit."""
+        """Calls of a task as they are stored; InvalidInput names the argument that does not fit, and of several calls
+        the one that has it."""
         definition = self.tasks.get(task)
         signature = None if definition is None else definition.signature
         encode = (signature or unknown_signature(task)).encode
-        return [Function(task, *encode(args, kwargs)) for args, kwargs in calls]
+        stored: list[Function] = []
+        store = stored.append
+        try:
+            for args, kwargs in calls:
+                store(Function(task, *encode(args, kwargs)))
+        except InvalidInput as error:
+            if not isinstance(calls, Sized) or len(calls) > 1:
+                error.args = (f"calls[{len(stored)}]: {error}",)
+            raise
+        return stored
 
     async def failed_checks(self, names: Iterable[str]) -> dict[str, str]:
         """Run the checks of these names and answer the failed ones, each with its reason."""

@@ -10,7 +10,7 @@ from ostinato.clock import Clock, micros_of
 from ostinato.durations import Duration
 from ostinato.errors import Draining, InvalidInput, LaneCleared, MessageStale, NotFound, QueueDropped, QueueFull
 from ostinato.models.event import Event
-from ostinato.models.ids import RunId
+from ostinato.models.ids import RunId, RunLike
 from ostinato.models.policy import MessageOptions, Policy, check_key, check_session, policy_text
 from ostinato.models.run import NewRun, Run, StoredWork, queued_run
 from ostinato.models.session import (
@@ -169,16 +169,18 @@ class SessionService:
             )
         return name, options
 
-    async def wait(self, id: int, *, timeout: Duration | None = None) -> Run:
+    async def wait(self, id: RunLike, *, timeout: Duration | None = None) -> Run:
         """Wait until the run of a message has ended; raises what kept it from starting: QueueDropped, LaneCleared,
         MessageStale."""
         run = await self._runs.wait(id, timeout=timeout)
         if run.cause is Cause.DROPPED:
-            raise QueueDropped(f"the message of run {id} was dropped: the queue of session {run.session!r} was full")
+            raise QueueDropped(
+                f"the message of run {run.id} was dropped: the queue of session {run.session!r} was full"
+            )
         if run.cause is Cause.LANE_CLEARED:
-            raise LaneCleared(f"the message of run {id} was dropped: lane {run.lane!r} was cleared")
+            raise LaneCleared(f"the message of run {run.id} was dropped: lane {run.lane!r} was cleared")
         if run.cause is Cause.STALE:
-            raise MessageStale(f"the message of run {id} was sent before session {run.session!r} was stopped")
+            raise MessageStale(f"the message of run {run.id} was sent before session {run.session!r} was stopped")
         return run
 
     @audited("session.stop")
