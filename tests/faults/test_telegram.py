@@ -56,7 +56,10 @@ def test_a_node_that_is_killed_leaves_listening_to_another(
         telegram.wait_until(lambda: listening(app, made) is made.running[0], "the beat of the other")
 
 
-@pytest.mark.parametrize("place", ["telegram.done", "telegram.handled"])
+# On one database each: aiogram takes every process seconds to load, and what the databases do is in the store suite.
+@pytest.mark.parametrize(
+    ("url", "place"), [("sqlite", "telegram.done"), ("postgres", "telegram.handled")], indirect=["url"]
+)
 def test_a_command_whose_node_died_is_not_done_again(
     app: Ostinato, url: str, telegram: TelegramServer, tmp_path: Path, place: str
 ) -> None:
@@ -73,6 +76,7 @@ def test_a_command_whose_node_died_is_not_done_again(
         assert len(app.runs.list(schedule="job")) == 1
 
 
+@pytest.mark.parametrize("url", ["postgres"], indirect=True)
 def test_a_text_whose_node_died_is_one_message(
     app: Ostinato, url: str, telegram: TelegramServer, tmp_path: Path
 ) -> None:
