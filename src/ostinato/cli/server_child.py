@@ -181,7 +181,7 @@ class _EngineClient:
         known = self._tasks.get(task)
         return None if known is None else known.takes_payloads
 
-    async def stored_calls(self, task: str, calls: Iterable[GivenCall]) -> list[Function]:
+    async def stored_calls(self, task: str, calls: Iterable[GivenCall], *, from_json: bool = True) -> list[Function]:
         given = [Function(task, list(args), dict(kwargs)) for args, kwargs in calls]
         if task in self._tasks:
             asked = [task, *(msgspec.json.encode((one.args, one.kwargs)).decode() for one in given)]

@@ -116,7 +116,8 @@ def _call(request: _Request, context: _ChildContext) -> Outcome:
         args, kwargs = bind_context(request.context_parameter, args, kwargs, context)
         with contextlib.nullcontext() if contexts is None else contexts.enter():
             value = function(*args, **kwargs)
-            return returned(asyncio.run(value) if asyncio.iscoroutine(value) else value, request.max_result)
+            value = asyncio.run(value) if asyncio.iscoroutine(value) else value
+            return returned(value, request.max_result, signature)
     except BaseException as error:
         return raised(error)
 

@@ -40,7 +40,7 @@ from ostinato.models.work_kinds import counted_as
 from ostinato.models.work_values import GivenCall
 from ostinato.plurals import counted
 from ostinato.run_log import log_cancelled
-from ostinato.service.audit import audited
+from ostinato.service.audit import audited, is_program
 from ostinato.service.lanes import LaneService
 from ostinato.service.live.lines import Output
 from ostinato.service.notifications import NotificationService
@@ -54,6 +54,7 @@ from ostinato.stores.base import Store
 __all__ = [
     "EnqueueSpec",
     "LinesPage",
+    "RaisedHere",
     "RunService",
     "RunsWanted",
     "check_run_key",
@@ -312,9 +313,10 @@ class RunService:
         return await self._store.runs.read_output(RunId(id))
 
     @audited("run.cancel")
-    async def cancel(self, id: int, *, reason: str = "cancelled by a person") -> Run:
+    async def cancel(self, id: int, *, reason: str | None = None) -> Run:
         """End it if it is queued, ask its node to stop it if it is running; a Conflict if it has ended."""
         run = await self.get(id)
+        reason = reason or ("cancelled by a program" if is_program() else "cancelled by a person")
         if not run.ended:
             ending = Ending(Cause.CANCELLED, reason)
             cancelled = await self._store.runs.cancel_runs([run.id], ending, self._clock.now())
@@ -378,6 +380,13 @@ def _check_key(spec: EnqueueSpec, runs: int) -> None:
         raise InvalidInput(f"one key {spec.key!r} cannot serve {runs} runs", field="key")
 
 
+class RaisedHere(str):
+    """The traceback of an exception of this process, with that exception: `ostinato.testing` has it."""
+
+    __slots__ = ("raised",)
+    raised: BaseException
+
+
 def check_succeeded(run: Run) -> Run:
     """The run, which has ended; raises why it has no result, if it has none."""
     if run.state is RunState.SUCCEEDED:
@@ -385,15 +394,25 @@ def check_succeeded(run: Run) -> Run:
     kind = _NO_RESULT.get(run.cause) or _ENDED_AS.get(run.state, NotExecuted)
     of = run.schedule or run.task or run.work.kind
     raise kind(
-        f"run {run.id} of {of!r} is {run.state}: {run.reason or run.cause}",
+        f"run {run.id} of {of!r} {_ENDED[run.state]}: {run.reason or run.cause}",
         run=run.id,
         state=run.state,
         cause=run.cause,
         reason=run.reason,
         traceback=run.error,
-    )
+    ) from (run.error.raised if isinstance(run.error, RaisedHere) else None)
 
 
+_ENDED = {
+    RunState.FAILED: "failed",
+    RunState.CANCELLED: "was cancelled",
+    RunState.SUPERSEDED: "was superseded",
+    RunState.SKIPPED: "was skipped",
+    RunState.MISSED: "was missed",
+    RunState.EXPIRED: "has expired",
+    RunState.QUEUED: "is still queued",
+    RunState.RUNNING: "is still running",
+}
 _NO_RESULT: Mapping[Cause | None, type[NoResult]] = {
     Cause.DROPPED: QueueDropped,
     Cause.LANE_CLEARED: LaneCleared,
