@@ -10,6 +10,7 @@ import functools
 import inspect
 import typing
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from ostinato.errors import InvalidInput, NotLoadable
@@ -222,5 +223,6 @@ def _annotations_of(function: Callable[..., Any], may_be_none: Collection[str]) 
     hints = dict(type_hints(function))
     for name, hint in hints.items():
         if name in may_be_none and not isinstance(hint, UnresolvedHint):
-            hints[name] = typing.Union[hint, None]  # noqa: UP007  # not every annotation has an `|`
+            with suppress(TypeError):  # it is no type at all
+                hints[name] = typing.Union[hint, None]  # noqa: UP007  # not every annotation has an `|`
     return {name: annotation_of(hint) for name, hint in hints.items()}

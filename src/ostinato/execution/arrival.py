@@ -120,7 +120,7 @@ class ArrivalCheck:
             if not _is_same(sent, arrived):
                 raise self._changed(sent, verb, field)
             return
-        for name in {*names, *(_field_names(sent) or ())} if type(arrived) is kind else names:
+        for name in dict.fromkeys([*names, *(_field_names(sent) or ())]) if type(arrived) is kind else names:
             path = f"{field}.{name}" if field else name
             self.check(getattr(sent, name, None), getattr(arrived, name, None), "has", path)
 
