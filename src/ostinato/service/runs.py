@@ -16,14 +16,8 @@ from ostinato.errors import (
     Conflict,
     Draining,
     InvalidInput,
-    LaneCleared,
     MessageStale,
-    NoResult,
-    NotExecuted,
     NotFound,
-    QueueDropped,
-    RunCancelled,
-    RunFailed,
     WaitTimeout,
 )
 from ostinato.listeners import Listeners
@@ -46,6 +40,7 @@ from ostinato.service.live.lines import Output
 from ostinato.service.notifications import NotificationService
 from ostinato.service.pages import Page, check_limit, cursor_text, read_cursor
 from ostinato.service.projects import ProjectService
+from ostinato.service.results import check_succeeded
 from ostinato.service.schedules.backfill import BACKFILL_KEYS
 from ostinato.service.schedules.drafts import Code, WorkLike, policy_for_enqueue, resolve_work, stored_work
 from ostinato.service.waiting import Waiting
@@ -54,7 +49,6 @@ from ostinato.stores.base import Store
 __all__ = [
     "EnqueueSpec",
     "LinesPage",
-    "RaisedHere",
     "RunService",
     "RunsWanted",
     "check_run_key",
@@ -378,51 +372,6 @@ def _check_key(spec: EnqueueSpec, runs: int) -> None:
         check_run_key(spec.key)
     if spec.key is not None and runs > 1:
         raise InvalidInput(f"one key {spec.key!r} cannot serve {runs} runs", field="key")
-
-
-class RaisedHere(str):
-    """The traceback of an exception of this process, with that exception: `ostinato.testing` has it."""
-
-    __slots__ = ("raised",)
-    raised: BaseException
-
-
-def check_succeeded(run: Run) -> Run:
-    """The run, which has ended; raises why it has no result, if it has none."""
-    if run.state is RunState.SUCCEEDED:
-        return run
-    kind = _NO_RESULT.get(run.cause) or _ENDED_AS.get(run.state, NotExecuted)
-    of = run.schedule or run.task or run.work.kind
-    raise kind(
-        f"run {run.id} of {of!r} {_ENDED[run.state]}: {run.reason or run.cause}",
-        run=run.id,
-        state=run.state,
-        cause=run.cause,
-        reason=run.reason,
-        traceback=run.error,
-    ) from (run.error.raised if isinstance(run.error, RaisedHere) else None)
-
-
-_ENDED = {
-    RunState.FAILED: "failed",
-    RunState.CANCELLED: "was cancelled",
-    RunState.SUPERSEDED: "was superseded",
-    RunState.SKIPPED: "was skipped",
-    RunState.MISSED: "was missed",
-    RunState.EXPIRED: "has expired",
-    RunState.QUEUED: "is still queued",
-    RunState.RUNNING: "is still running",
-}
-_NO_RESULT: Mapping[Cause | None, type[NoResult]] = {
-    Cause.DROPPED: QueueDropped,
-    Cause.LANE_CLEARED: LaneCleared,
-    Cause.STALE: MessageStale,
-}
-_ENDED_AS: Mapping[RunState, type[NoResult]] = {
-    RunState.FAILED: RunFailed,
-    RunState.CANCELLED: RunCancelled,
-    RunState.SUPERSEDED: RunCancelled,
-}
 
 
 def _new_runs(

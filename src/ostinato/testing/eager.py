@@ -26,7 +26,8 @@ from ostinato.execution.registry import TaskDefinition
 from ostinato.models.ids import RunId
 from ostinato.models.run import Run
 from ostinato.models.work_values import GivenCall
-from ostinato.service.runs import EnqueueSpec, RaisedHere
+from ostinato.service.results import RaisedHere
+from ostinato.service.runs import EnqueueSpec
 from ostinato.service.schedules.drafts import WorkLike
 from ostinato.tasks import RunHandle
 
