@@ -269,8 +269,12 @@ class Task(Calls[P, R], Generic[P, R]):
         """Call the function here and now. Its RunContext may be left out: it gets one that belongs to no run, unless
         it has a default."""
         parameter = self._context_parameter
-        is_given = parameter is None or parameter.has_default or parameter.name in kwargs
-        if parameter is None or is_given or any(isinstance(value, RunContext) for value in args):
+        if (
+            parameter is None
+            or parameter.has_default
+            or parameter.name in kwargs
+            or any(isinstance(value, RunContext) for value in args)
+        ):
             result: R = self.function(*args, **kwargs)
             return result
         bound_args, bound_kwargs = bind_context(parameter, args, kwargs, RunContext.detached())

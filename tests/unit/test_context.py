@@ -26,6 +26,7 @@ from ostinato.execution.secrets import Mask
 from ostinato.execution.threads import WorkerThreads
 from ostinato.models.ids import RunId
 from ostinato.models.output import output_text
+from ostinato.testing import drain
 from tests.rows import claimed_run
 
 DUE = datetime(2026, 3, 1, 9, tzinfo=UTC)
@@ -222,6 +223,23 @@ def test_it_is_found_in_any_form(function: Callable[..., Any], name: str, positi
     found = Registry().add_task("with", function, {}).context_parameter
     assert found is not None
     assert (found.name, found.position) == (name, position)
+
+
+def test_a_context_with_a_default_is_filled_when_it_runs_and_left_alone_in_a_plain_call() -> None:
+    app = Ostinato("sqlite://:memory:")
+    given: list[RunContext | None] = []
+
+    @app.task
+    def job(a: int, run: RunContext | None = None) -> None:
+        given.append(run)
+
+    job(1)
+    job(1, None)
+    job.enqueue(1)
+    drain(app)
+    app.stop()
+    assert given[:2] == [None, None]
+    assert isinstance(given[2], RunContext)
 
 
 @pytest.mark.parametrize("text", ["sys.Nope", "no python at all", "1 / 0", "Undefined"])
