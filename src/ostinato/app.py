@@ -21,7 +21,7 @@ from ostinato.engine.node import Engine
 from ostinato.errors import InvalidInput
 from ostinato.event_loop_host import EventLoopHost
 from ostinato.execution.context import RunContext
-from ostinato.execution.registry import Check, Isolation, Registry, TaskDefinition
+from ostinato.execution.registry import Check, Isolation, Registry, TaskDefinition, name_of_task
 from ostinato.integrations.transactions.enqueueing import TransactionEnqueuer
 from ostinato.integrations.transactions.outbox import Outbox, open_outbox
 from ostinato.integrations.transactions.outboxes import Outboxes
@@ -174,10 +174,10 @@ class Ostinato(Resources[Sync]):
             return self._register(definition, schedule, enabled, tz)
 
         if callable(name):
-            return register(name.__name__, name)
+            return register(name_of_task(name), name)
 
         def decorate(function: Callable[..., Any]) -> Task[..., Any]:
-            return register(name or function.__name__, function)
+            return register(name or name_of_task(function), function)
 
         return decorate
 

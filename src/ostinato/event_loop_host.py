@@ -133,6 +133,15 @@ class EventLoopHost(Generic[H]):
         if lifetime.failure is not None:
             raise lifetime.failure
 
+    def check_may_block(self) -> None:
+        """OstinatoError for who would wait here for the loop that he is on."""
+        lifetime = self._lifetime
+        if lifetime is not None and not lifetime.is_over() and lifetime.loop is _running_loop():
+            raise OstinatoError(
+                "this would block the event loop that Ostinato runs on: inside coroutines await the same verb "
+                "under 'app.aio', or 'task.aio.enqueue'"
+            )
+
     def call_soon(self, callback: Callable[[H], object]) -> None:
         """Run a callback on the host's loop soon, if the container is open."""
         lifetime = self._lifetime
@@ -145,12 +154,8 @@ class EventLoopHost(Generic[H]):
     def _submit(self, use: Callable[[H], Awaitable[T]], alone: bool) -> tuple[_Lifetime[H], Future[T]]:
         # Under the lock, so that nothing is handed to a loop after it was told to stop.
         with self._lock:
+            self.check_may_block()
             lifetime = self._begun()
-            if lifetime.loop is _running_loop():
-                raise OstinatoError(
-                    "this would block the event loop that Ostinato runs on: inside coroutines await the same verb "
-                    "under 'app.aio', or 'task.aio.enqueue'"
-                )
             return lifetime, asyncio.run_coroutine_threadsafe(self._call(lifetime, use, alone), lifetime.loop)
 
     def _begun(self) -> _Lifetime[H]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Literal, TextIO
 
@@ -44,6 +44,7 @@ TIMED = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 """For a service manager."""
 
 _INDENT = "  "
+_SHOWN_OF_GROUP = 3
 _OWN = frozenset({*vars(logging.LogRecord("", 0, "", 0, "", (), None)), "message", "asctime", "taskName"})
 """What every record has; all else are fields that whoever logged it gave to it."""
 
@@ -61,13 +62,28 @@ def _shown(char: str) -> str:
 
 
 def one_line(error: BaseException) -> str:
-    """`ValueError: boom`, on one line of bounded length."""
+    """`ValueError: boom`, on one line of bounded length. Of a group, what is in it comes first."""
+    if isinstance(error, BaseExceptionGroup):
+        line = "; ".join(map(one_line, _leaves(error))) + f" ({_of(error)})"
+    else:
+        line = _of(error)
+    return line if len(line) <= 300 else line[:297] + "…"
+
+
+def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
+    for error in group.exceptions[:_SHOWN_OF_GROUP]:
+        if isinstance(error, BaseExceptionGroup):
+            yield from _leaves(error)
+        else:
+            yield error
+
+
+def _of(error: BaseException) -> str:
     try:
         text = " ".join(str(error).split())
     except Exception:
         text = "(its text cannot be shown)"
-    line = f"{type(error).__name__}: {text}" if text else type(error).__name__
-    return line if len(line) <= 300 else line[:297] + "…"
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 class _OneLine(logging.Filter):

@@ -275,9 +275,15 @@ class Task(Calls[P, R], Generic[P, R]):
         self.__wrapped__ = function
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Call the function here and now. Its RunContext may be left out: it gets one that belongs to no run."""
+        """Call the function here and now. Its RunContext may be left out: it gets one that belongs to no run, unless
+        it has a default."""
         parameter = self._context_parameter
-        if parameter is None or parameter.name in kwargs or any(isinstance(value, RunContext) for value in args):
+        if (
+            parameter is None
+            or parameter.has_default
+            or parameter.name in kwargs
+            or any(isinstance(value, RunContext) for value in args)
+        ):
             result: R = self.function(*args, **kwargs)
             return result
         bound_args, bound_kwargs = bind_context(parameter, args, kwargs, RunContext.detached())

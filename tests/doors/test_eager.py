@@ -15,8 +15,19 @@ from typing import Any
 
 import pytest
 
-from ostinato import Function, InvalidInput, Ostinato, RunContext, RunFailed, RunState, current_run
-from ostinato.testing import drain, rehearse
+from ostinato import (
+    Function,
+    InvalidInput,
+    NotExecuted,
+    Ostinato,
+    OstinatoError,
+    RunContext,
+    RunFailed,
+    RunState,
+    Snooze,
+    current_run,
+)
+from ostinato.testing import FakeClock, drain, rehearse
 
 
 @pytest.fixture
@@ -127,6 +138,95 @@ def test_coroutines_run_on_the_loop_of_their_caller(app: Ostinato) -> None:
     assert asyncio.run(caller()) == "of the caller"
     seen.set("of the thread")
     assert answer.enqueue().result() == "of the thread"
+
+
+def test_what_failed_is_the_cause_of_the_error_that_result_raises(app: Ostinato) -> None:
+    wrong = ValueError("no")
+
+    def fail() -> None:
+        raise wrong
+
+    async def fail_async() -> None:
+        raise wrong
+
+    task = app.task("async")(fail_async)
+    for handle in (app.task("sync")(fail).enqueue(), task.enqueue()):
+        with pytest.raises(RunFailed, match="ValueError: no") as failed:
+            handle.result()
+        assert failed.value.__cause__ is wrong
+
+    async def caller() -> None:
+        await task.aio.result(await task.aio.enqueue())
+
+    with pytest.raises(RunFailed) as failed:
+        asyncio.run(caller())
+    assert failed.value.__cause__ is wrong
+
+
+def test_a_task_that_snoozes_has_no_result_and_nobody_waits_for_it(app: Ostinato) -> None:
+    ready: list[bool] = []
+
+    @app.task
+    def wait_for_it() -> str:
+        if not ready:
+            raise Snooze("15m", "a till is still open")
+        return "closed"
+
+    handle = wait_for_it.enqueue()
+    with pytest.raises(NotExecuted, match=r"is queued again: a till is still open; .* drain\(app\)") as refused:
+        handle.result()
+    assert (refused.value.run, refused.value.state, refused.value.cause) == (handle.id, "queued", "snoozed")
+    with pytest.raises(NotExecuted, match="a till is still open"):
+        asyncio.run(wait_for_it.aio.result(handle.id))
+    ready.append(True)
+    assert isinstance(app.clock, FakeClock)
+    app.clock.advance("15m")
+    drain(app)
+    assert handle.result() == "closed"
+
+
+def test_on_the_loop_of_the_app_the_blocking_form_is_refused_as_in_life(app: Ostinato) -> None:
+    task = app.task("job")(lambda: 1)
+
+    async def caller() -> int:
+        async with app:
+            with pytest.raises(OstinatoError, match="this would block the event loop that Ostinato runs on"):
+                task.enqueue()
+            return int(await task.aio.result(await task.aio.enqueue()))
+
+    assert asyncio.run(asyncio.wait_for(caller(), 60)) == 1
+
+
+def test_a_block_inside_of_another_leaves_that_as_it_was(app: Ostinato) -> None:
+    threads: list[int] = []
+    task = app.task("job")(lambda: threads.append(threading.get_ident()))
+    task.enqueue()
+    with rehearse(app, eager=True):
+        task.enqueue()
+    assert task.enqueue().get().state is RunState.SUCCEEDED
+    assert threads == [threading.get_ident()] * 3
+
+
+def test_a_task_may_be_declared_again(app: Ostinato) -> None:
+    """As a module that is reloaded does."""
+
+    def job() -> int:
+        return threading.get_ident()
+
+    for _ in range(2):
+        assert app.task("job")(job).enqueue().result() == threading.get_ident()
+
+
+def test_of_many_calls_a_wrong_one_refuses_all(app: Ostinato) -> None:
+    seen: list[int] = []
+
+    @app.task
+    def take(number: int) -> None:
+        seen.append(number)
+
+    with pytest.raises(InvalidInput, match="argument 'number' of task 'take' does not fit int"):
+        take.enqueue_many([(1,), ("x",)])
+    assert seen == []
 
 
 def test_afterwards_tasks_are_queued_again() -> None:

@@ -273,8 +273,8 @@ async def test_the_code_says_at_the_server_too_which_arguments_fit(app: Ostinato
             return [answer.json()["detail"] if answer.status_code == 422 else None for answer in (run, schedule)]
 
         now = "2026-01-01T00:00:00Z"
-        does_not_fit = "argument 'at' of task 'remind' does not fit datetime: Invalid RFC3339 encoded datetime"
-        assert await answered("tomorrow") == [does_not_fit] * 2
+        does_not_fit = "argument 'at' of task 'remind' does not fit datetime: 'tomorrow' is not a datetime"
+        assert await answered("tomorrow") == [does_not_fit + " such as 2026-03-01T09:30:00Z"] * 2
         assert await answered() == ["task 'remind' needs the argument 'at'"] * 2
         assert await answered(now, txet="x") == ["task 'remind' takes no argument 'txet'; it takes at, text"] * 2
         assert await answered(now, text="x") == [None, None]

@@ -165,7 +165,7 @@ def test_a_running_run_is_asked_to_stop_and_then_cancelled(app: Ostinato) -> Non
     eventually(lambda: started)
     run.cancel()
     ended = run.wait(timeout=60)
-    assert (ended.state, ended.reason) == (RunState.CANCELLED, "cancelled by a person")
+    assert (ended.state, ended.reason) == (RunState.CANCELLED, "cancelled by a program")
 
 
 def test_a_run_held_for_its_instant_is_cancelled_before_it_starts(app: Ostinato, fake_clock: FakeClock) -> None:

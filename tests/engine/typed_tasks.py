@@ -139,6 +139,10 @@ def not_a_number() -> float:
     return float("nan")
 
 
+def lie() -> int:
+    return "text"  # type: ignore[return-value]
+
+
 def much(size: int) -> str:
     return "x" * size
 

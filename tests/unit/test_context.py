@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import math
 import sys
 import threading
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -14,6 +16,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from ostinato import Ostinato
 from ostinato.clock import to_micros
 from ostinato.errors import Abort, InvalidInput, NotFound, NotRunning, Snooze
 from ostinato.execution.context import RunContext, current_run
@@ -23,6 +26,7 @@ from ostinato.execution.secrets import Mask
 from ostinato.execution.threads import WorkerThreads
 from ostinato.models.ids import RunId
 from ostinato.models.output import output_text
+from ostinato.testing import drain
 from tests.rows import claimed_run
 
 DUE = datetime(2026, 3, 1, 9, tzinfo=UTC)
@@ -195,6 +199,87 @@ def test_the_parameter_annotated_run_context_is_found() -> None:
     assert found is not None
     assert found.name == "run"
     assert registry.add_task("without", plain, {}).context_parameter is None
+
+
+def wants_it_perhaps(a: int, run: RunContext | None = None) -> None: ...
+
+
+def wants_it_as_a_type_checker_sees_it(run: Any) -> None: ...
+
+
+wants_it_as_a_type_checker_sees_it.__annotations__["run"] = "Optional[RunContext]"  # where Optional is not imported
+
+
+@pytest.mark.parametrize(
+    ("function", "name", "position"),
+    [
+        (wants_it_perhaps, "run", 1),
+        (wants_it_as_a_type_checker_sees_it, "run", 0),
+        (functools.partial(wants_context, 1), "run", 0),
+        (functools.partial(wants_context, a=1), "run", None),
+    ],
+)
+def test_it_is_found_in_any_form(function: Callable[..., Any], name: str, position: int | None) -> None:
+    found = Registry().add_task("with", function, {}).context_parameter
+    assert found is not None
+    assert (found.name, found.position) == (name, position)
+
+
+def test_a_context_with_a_default_is_filled_when_it_runs_and_left_alone_in_a_plain_call() -> None:
+    app = Ostinato("sqlite://:memory:")
+    given: list[RunContext | None] = []
+
+    @app.task
+    def job(a: int, run: RunContext | None = None) -> None:
+        given.append(run)
+
+    job(1)
+    job(1, None)
+    job.enqueue(1)
+    drain(app)
+    app.stop()
+    assert given[:2] == [None, None]
+    assert isinstance(given[2], RunContext)
+
+
+@pytest.mark.parametrize("text", ["sys.Nope", "no python at all", "1 / 0", "Undefined"])
+def test_an_annotation_that_cannot_be_resolved_does_not_hide_the_others(text: str) -> None:
+    def function(run: RunContext, a: int) -> None: ...
+
+    function.__annotations__["a"] = text
+    definition = Registry().add_task("late", function, {})
+    assert definition.context_parameter is not None
+    assert definition.signature is not None
+    assert definition.signature.encode([1], {}) == ([1], {})
+
+
+def test_a_task_without_a_name_of_its_own_needs_one() -> None:
+    app = Ostinato("sqlite://:memory:")
+    for function, what in ((lambda: 1, "a lambda"), (functools.partial(plain, 1), "a partial")):
+        with pytest.raises(InvalidInput, match=f"{what} has no name of its own, and a task needs one"):
+            app.task(function)
+        with pytest.raises(InvalidInput, match=f"{what} has no name of its own, and a task needs one"):
+            app.task(retry=1)(function)
+        app.task(what)(function)
+    with pytest.raises(InvalidInput, match=r"a partial, which a process of its own cannot import; define a function"):
+        app.task("apart", isolation="process")(functools.partial(plain, 1))
+
+
+def test_a_method_is_refused_where_it_is_decorated() -> None:
+    registry = Registry()
+
+    class Shop:
+        def close(self, till: int) -> int:
+            return till
+
+        @staticmethod
+        def open(till: int) -> int:
+            return till
+
+    with pytest.raises(InvalidInput, match="task 'close' is a method of Shop: there is no object to call it on"):
+        registry.add_task("close", Shop.close, {})
+    registry.add_task("open", Shop.open, {})
+    registry.add_task("bound", Shop().close, {})
 
 
 def test_coroutine_functions_are_known_as_such() -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import ostinato
-from ostinato.logs import JsonFormatter, RecordFormatter, get_logger, log_fields, printable
+from ostinato.logs import JsonFormatter, RecordFormatter, get_logger, log_fields, one_line, printable
 from ostinato.models.states import RunState
 
 _FORGED = "a\n2026-01-01 00:00:00,000 CRITICAL ostinato: forged\r\x1b[2J\x85\u2028\u202e"
@@ -127,3 +127,12 @@ def test_every_logger_of_ours_is_one_that_cleans() -> None:
     others = {"logs.py", "apprise_channel.py"}  # the second overhears what apprise and urllib3 log
     found = [path.name for path in source.rglob("*.py") if path.name not in others and raw.search(path.read_text())]
     assert found == []
+
+
+def test_a_group_of_errors_is_told_by_what_is_in_it() -> None:
+    inner = ExceptionGroup("deeper", [KeyError("x")])
+    group = ExceptionGroup("unhandled errors in a TaskGroup", [ValueError("inner"), inner])
+    assert one_line(group) == (
+        "ValueError: inner; KeyError: 'x' (ExceptionGroup: unhandled errors in a TaskGroup (2 sub-exceptions))"
+    )
+    assert len(one_line(ExceptionGroup("many", [ValueError("x" * 100) for _ in range(1000)]))) <= 300

@@ -47,7 +47,7 @@ def test_the_stored_text_is_json_with_the_kind_first() -> None:
 
 
 def test_arguments_that_are_not_json_are_refused_with_the_fix() -> None:
-    with pytest.raises(InvalidInput, match=r"arguments of task 'send' are not JSON.*load other things inside the task"):
+    with pytest.raises(InvalidInput, match=r"argument 1 of task 'send' is not JSON.*load other things inside the task"):
         work_text(Function("send", [object()]))
 
 

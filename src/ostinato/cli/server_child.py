@@ -185,7 +185,7 @@ class _EngineClient:
     def described_tasks(self) -> Mapping[str, TaskDescription]:
         return {name: known.description for name, known in self._tasks.items()}
 
-    async def stored_calls(self, task: str, calls: Iterable[GivenCall]) -> list[Function]:
+    async def stored_calls(self, task: str, calls: Iterable[GivenCall], *, from_json: bool = True) -> list[Function]:
         given = [Function(task, list(args), dict(kwargs)) for args, kwargs in calls]
         if task in self._tasks:
             asked = [task, *(msgspec.json.encode((one.args, one.kwargs)).decode() for one in given)]

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import functools
 import inspect
-import types
 import typing
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from ostinato.errors import InvalidInput, NotLoadable
 from ostinato.execution.conversion import Annotation, annotation_of, unannotated
+from ostinato.execution.hints import UnresolvedHint, type_hints
 from ostinato.models.nesting import too_deep
 
 if TYPE_CHECKING:
     from ostinato.execution.binding import ContextParameter
 
-__all__ = ["TaskSignature", "UnfitArguments", "unknown_signature"]
+__all__ = ["TaskSignature", "UnfitArguments", "UnfitResult", "unknown_signature"]
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
@@ -29,6 +30,10 @@ _MOST_SHAPES = 1000
 
 class UnfitArguments(Exception):
     """The stored arguments of a run are not those that its task takes now."""
+
+
+class UnfitResult(Exception):
+    """What a task returned is not what its annotation says, or would come back as something else."""
 
 
 class TaskSignature:
@@ -40,7 +45,8 @@ class TaskSignature:
         self._function = function
         found = [each for each in _parameters(function) if context is None or each.name != context.name]
         self._positional = [each.name for each in found if each.kind in _POSITIONAL]
-        self._named = {each.name for each in found if each.kind in _NAMED}
+        self._only_by_position = {each.name for each in found if each.kind is each.POSITIONAL_ONLY}
+        self._named = {each.name: None for each in found if each.kind in _NAMED}
         self._rest = next((each.name for each in found if each.kind is each.VAR_POSITIONAL), None)
         self._rest_named = next((each.name for each in found if each.kind is each.VAR_KEYWORD), None)
         self._required = [
@@ -56,8 +62,11 @@ class TaskSignature:
         """The parameters without a default."""
         return self._required
 
-    def encode(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-        """A call as it is stored; InvalidInput names the argument that is missing, not known, or does not fit."""
+    def encode(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any], from_json: bool = False
+    ) -> tuple[list[Any], dict[str, Any]]:
+        """A call as it is stored; InvalidInput names the argument that is missing, not known, or does not fit. Where
+        it comes from JSON, text may stand for bytes."""
         # Most calls have nothing to convert, and cost next to nothing.
         shape = (*map(type, args), *kwargs, *map(type, kwargs.values())) if kwargs else tuple(map(type, args))
         if shape in self._plain_shapes:
@@ -66,11 +75,13 @@ class TaskSignature:
         by_position, by_name = list(args), dict(kwargs)
         for index, (name, annotation) in enumerate(self._of_positions(len(args))):
             if type(args[index]) not in annotation.sent_as_it_is:
-                by_position[index] = self._converted(annotation.encode, annotation, args[index], name, "args")
+                encode = functools.partial(annotation.encode, from_json=from_json)
+                by_position[index] = self._converted(encode, annotation, args[index], name, "args")
         for name in kwargs:
             annotation = self._of_name(name)
             if type(kwargs[name]) not in annotation.sent_as_it_is:
-                by_name[name] = self._converted(annotation.encode, annotation, kwargs[name], name, "kwargs")
+                encode = functools.partial(annotation.encode, from_json=from_json)
+                by_name[name] = self._converted(encode, annotation, kwargs[name], name, "kwargs")
         if len(self._plain_shapes) < _MOST_SHAPES and self._is_plain(args, kwargs):
             self._plain_shapes.add(shape)
         return by_position, by_name
@@ -103,9 +114,25 @@ class TaskSignature:
                 by_name[name] = self._converted(annotation.decode, annotation, kwargs[name], name, "kwargs")
         return by_position, by_name
 
+    @property
+    def may_return_none(self) -> bool:
+        """Whether None is a result that needs no look."""
+        return type(None) in self._annotations["return"].sent_as_it_is
+
+    def check_result(self, value: Any, encoded: bytes) -> bytes:
+        """A result as it is stored, of its JSON; UnfitResult if that is not what the annotation says."""
+        annotation = self._annotations["return"]
+        try:
+            return annotation.check_result(value, encoded)
+        except RecursionError:
+            raise
+        except Exception as error:  # the code of a type may raise anything
+            why, hint = annotation.refusal("it", error, value)
+            raise UnfitResult(f"its result {why}" + (f"; {hint}" if hint else "")) from error
+
     def decode_result(self, value: Any) -> Any:
         """A stored result as the function returned it, if that is annotated; NotLoadable if it does not fit."""
-        annotation = self._of_name("return")
+        annotation = self._annotations["return"]
         if not annotation.takes_more_than(value):
             return value
         try:
@@ -124,11 +151,16 @@ class TaskSignature:
             if name in self._named and name in given:
                 raise self._wrong(f"is given the argument {name!r} twice", "kwargs")
             if name not in self._named and self._rest_named is None:
-                known = ", ".join(name for name in self._positional if name in self._named)
-                raise self._wrong(f"takes no argument {name!r}", "kwargs", f"it takes {known}" if known else "")
+                raise self._not_by_name(name)
         for name in self._required:
-            if name not in given and name not in kwargs:
+            if name not in given and (name in self._only_by_position or name not in kwargs):
                 raise self._wrong(f"needs the argument {name!r}", "args")
+
+    def _not_by_name(self, name: str) -> InvalidInput:
+        if name in self._only_by_position:
+            return self._wrong(f"takes the argument {name!r} by its position, not by its name", "kwargs")
+        known = ", ".join(self._named)
+        return self._wrong(f"takes no argument {name!r}", "kwargs", f"it takes {known}" if known else "")
 
     def _wrong(self, what: str, field: str, hint: str = "") -> InvalidInput:
         return InvalidInput(f"task {self._task!r} {what}", field=field, hint=hint)
@@ -141,7 +173,7 @@ class TaskSignature:
         except RecursionError as error:
             raise too_deep(f"the arguments of task {self._task!r} are", field) from error
         except Exception as error:  # the code of a type may raise anything
-            why, hint = annotation.refusal(name, error)
+            why, hint = annotation.refusal(name, error, value)
             raise InvalidInput(f"argument {name!r} of task {self._task!r} {why}", field=field, hint=hint) from error
 
     def _of_positions(self, count: int) -> Iterator[tuple[str, Annotation]]:
@@ -152,12 +184,12 @@ class TaskSignature:
             yield self._rest, self._annotations[self._rest]
 
     def _of_name(self, name: str) -> Annotation:
-        return self._annotations.get(name) or self._annotations[self._rest_named or "return"]
+        return self._annotations[name if name in self._named else self._rest_named or "return"]
 
     @functools.cached_property
     def _annotations(self) -> dict[str, Annotation]:
         """By the name of the parameter, and of the result as `return`."""
-        hints = _resolved(self._function, self._may_be_none)
+        hints = _annotations_of(self._function, self._may_be_none)
         names = [*self._positional, *self._named, self._rest, self._rest_named, "return"]
         return {name: hints.get(name) or unannotated() for name in names if name is not None}
 
@@ -175,7 +207,7 @@ def _anything(*args: Any, **kwargs: Any) -> None:
 class _UnknownSignature(TaskSignature):
     @functools.cached_property
     def _annotations(self) -> dict[str, Annotation]:
-        return dict.fromkeys(("args", "kwargs", "return"), unannotated("its task is not known here"))
+        return dict.fromkeys(("args", "kwargs", "return"), unannotated("its task is not known here", "pass plain JSON"))
 
 
 def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
@@ -186,28 +218,11 @@ def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
         return [inspect.Parameter(name, kind) for name, kind in zip(("args", "kwargs"), kinds, strict=True)]
 
 
-def _resolved(function: Callable[..., Any], may_be_none: Collection[str]) -> dict[str, Annotation]:
-    """The annotations of a function. One that only a type checker can resolve is none, and the others stay."""
-    while isinstance(function, functools.partial):
-        function = function.func
-    if not isinstance(function, (types.FunctionType, types.MethodType)) and not hasattr(function, "__wrapped__"):
-        function = getattr(type(function), "__call__", function)  # noqa: B004  # what an object does when it is called
-    written: Mapping[str, Any] = getattr(function, "__annotations__", {})
-    try:
-        hints = typing.get_type_hints(function, include_extras=True)
-    except Exception:  # whatever one of them raises: each alone
-        return {name: _alone(function, name, hint) for name, hint in written.items()}
-    # Not `hint | None`: not every annotation has an `|`.
-    optional = {name: typing.Union[hint, None] for name, hint in hints.items() if name in may_be_none}  # noqa: UP007
-    return {name: annotation_of(hint) for name, hint in {**hints, **optional}.items()}
-
-
-def _alone(function: Callable[..., Any], name: str, hint: Any) -> Annotation:
-    unwrapped = inspect.unwrap(function)
-    lonely = types.SimpleNamespace(__annotations__={name: hint})
-    try:
-        found = typing.get_type_hints(lonely, getattr(unwrapped, "__globals__", {}), include_extras=True)
-    except Exception as error:
-        text = hint if isinstance(hint, str) else repr(hint)
-        return unannotated(f"the annotation {text} cannot be resolved when the program runs ({error})")
-    return annotation_of(found[name])
+def _annotations_of(function: Callable[..., Any], may_be_none: Collection[str]) -> dict[str, Annotation]:
+    """By the name of the parameter. One that only a type checker can resolve is none, and the others stay."""
+    hints = dict(type_hints(function))
+    for name, hint in hints.items():
+        if name in may_be_none and not isinstance(hint, UnresolvedHint):
+            with suppress(TypeError):  # it is no type at all
+                hints[name] = typing.Union[hint, None]  # noqa: UP007  # not every annotation has an `|`
+    return {name: annotation_of(hint) for name, hint in hints.items()}

@@ -132,7 +132,7 @@ def _call(request: _Request, context: _ChildContext) -> Outcome:
             value = function(*args, **kwargs)
             if asyncio.iscoroutine(value):
                 value = asyncio.run(_awaited(value, contexts))
-            return returned(value, request.max_result)
+            return returned(value, request.max_result, signature)
     except BaseException as error:
         return raised(error)
 

@@ -1,128 +1,197 @@
 """One value and its annotation: to JSON, and back to what was sent. What would arrive as something else is refused.
 
-msgspec converts; what it does not know is converted here (paths), or by pydantic (its models and types).
+msgspec converts; what it does not know is converted here (paths), or by pydantic (`pydantic_types.py`). `arrival.py`
+compares what was sent with what arrives.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import functools
-import math
+import re
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from enum import Enum
+from contextlib import suppress
 from pathlib import PurePath
 from typing import Any
 
 import msgspec
 import msgspec.inspect
 
+from ostinato.execution.arrival import SCALARS, ArrivalCheck, NotFinite, WouldChange, check_json
+from ostinato.execution.hints import UnresolvedHint
+from ostinato.execution.pydantic_types import (
+    decoder_of,
+    dump,
+    has_constraints,
+    is_of_pydantic,
+    names_pydantic,
+    validate,
+)
 from ostinato.logs import one_line
 from ostinato.models.work import check_finite
 from ostinato.plurals import a_or_an
 
 __all__ = ["Annotation", "annotation_of", "encode_json", "unannotated"]
 
-_SCALARS = frozenset({str, int, bool, type(None)})
-_JSON_TYPES = frozenset({*_SCALARS, float, list, dict, None, Any, object})
+_OPEN_TYPES = frozenset({Any, object, list, dict, tuple, set, frozenset, Mapping, Sequence, Iterable})
+_JSON_TYPES = frozenset({*SCALARS, float, list, dict, None, Any, object})
 _UNIONS = (typing.Union, types.UnionType)
 _ARRAYS = (list, Sequence, Iterable)
 _OBJECTS = (dict, Mapping)
-_OF_PYDANTIC = "__get_pydantic_core_schema__"
-
-
-class _WouldChange(ValueError):
-    """A value that would not arrive as it was sent; says why."""
-
-
-class _NotFinite(ValueError):
-    """NaN or an infinity."""
+_ANNOTATE = "annotate {} with its type, or pass plain JSON"
+_MAKE_INSIDE = "pass plain JSON, and make it inside the task"
+_FROM_PYTHON, _FROM_JSON = ArrivalCheck(), ArrivalCheck(takes_base64=True)
+_OF_RESULT = ArrivalCheck("come back", takes_subclasses=True)
+_INVALID = re.compile(r"Invalid (?:RFC3339 encoded|ISO8601) (datetime|date|time|duration)\b")
+_EXAMPLES = {
+    "datetime": "2026-03-01T09:30:00Z",
+    "date": "2026-03-01",
+    "time": "09:30:00",
+    "duration": "P1DT2H30M",
+}
 
 
 class Annotation:
     """What a parameter is annotated with, and how its values are converted."""
 
-    __slots__ = ("_is_json", "_kind", "_taken_as_it_is", "_why_none", "decode", "sent_as_it_is", "text")
+    __slots__ = (
+        "_has_typed_dicts",
+        "_hint",
+        "_is_exact",
+        "_is_json",
+        "_kind",
+        "_taken_as_it_is",
+        "_why_none",
+        "decode",
+        "sent_as_it_is",
+        "text",
+    )
 
-    def __init__(self, kind: Any, why_none: str | None = None, decode: Callable[[Any], Any] | None = None) -> None:
+    def __init__(
+        self, kind: Any, why_none: str | None = None, hint: str = "", decode: Callable[[Any], Any] | None = None
+    ) -> None:
         self._kind = kind
-        self.decode = decode or functools.partial(msgspec.convert, type=kind, str_keys=True, dec_hook=_decode_other)
+        self.decode = decode or functools.partial(_convert, kind)
         """The value of JSON; an error of any kind if it does not fit."""
         self._why_none = why_none
         """Why there is no annotation to convert by; None if there is one."""
+        self._hint = hint
+        """What to do about that; `{}` is the name of the parameter."""
         self._is_json = _is_json(kind)
-        self.text = kind.__name__ if isinstance(kind, type) else str(kind).removeprefix("typing.")
+        self._is_exact = not _is_open(kind)
+        self._has_typed_dicts = self._is_json and _has_typed_dicts(kind)
+        shown = typing.get_args(kind)[0] if decode and typing.get_origin(kind) is typing.Annotated else kind
+        self.text = shown.__name__ if isinstance(shown, type) else str(shown).removeprefix("typing.")
         members = _members(kind)
-        self.sent_as_it_is = _SCALARS if kind is Any else members & _SCALARS
+        self.sent_as_it_is = SCALARS if kind is Any else members & SCALARS
         """Values of exactly these types are stored as they are."""
-        self._taken_as_it_is = None if kind is Any else members & {*_SCALARS, float}
+        self._taken_as_it_is = None if kind is Any else members & {*SCALARS, float}
         """Stored values of these types are what the function takes; None for all."""
 
     def takes_more_than(self, value: Any) -> bool:
         """Whether a stored value is to be converted, or looked at."""
         return self._taken_as_it_is is not None and type(value) not in self._taken_as_it_is
 
-    def encode(self, value: Any) -> Any:
+    def encode(self, value: Any, *, from_json: bool = False) -> Any:
         """A value as JSON that is read back as the same; an error of any kind if there is none."""
+        check = _FROM_JSON if from_json else _FROM_PYTHON
         if self._is_json:
-            _check_json(value)
+            check_json(value)
             if self._kind is not Any:
-                self.decode(value)
+                arrived = self.decode(value)
+                if self._has_typed_dicts:
+                    check.check(value, arrived)
             return value
         stored = msgspec.json.decode(encode_json(value))
-        _check_arrives(value, self.decode(stored))
+        check.check(value, self.decode(stored))
         return stored
 
-    def refusal(self, name: str, error: Exception) -> tuple[str, str]:
+    def check_result(self, value: Any, encoded: bytes) -> bytes:
+        """The JSON of a result, which fits the annotation and is read back as the same; else an error of any kind.
+        What the annotation leaves open is whatever JSON makes of it."""
+        if self._why_none is not None or type(value) in self.sent_as_it_is:
+            return encoded
+        encoded, arrived = self._read_back(encoded)
+        if self._is_exact:
+            _OF_RESULT.check(value, arrived)
+        return encoded
+
+    def _read_back(self, encoded: bytes) -> tuple[bytes, Any]:
+        stored = msgspec.json.decode(encoded)
+        try:
+            return encoded, self.decode(stored)
+        except Exception:
+            # To a type checker a bool is an int, to msgspec it is none.
+            with suppress(Exception):
+                as_numbers = _with_ints(stored)
+                return encode_json(as_numbers), self.decode(as_numbers)
+            raise
+
+    def refusal(self, name: str, error: Exception, value: Any = None) -> tuple[str, str]:
         """Why a value was refused, as the end of a sentence that begins with its name; and what to do about it."""
-        if isinstance(error, _NotFinite):
+        if isinstance(error, NotFinite):
             return str(error), ""
-        if not isinstance(error, _WouldChange):
-            return f"does not fit {self.text}: {error if isinstance(error, ValueError) else one_line(error)}", ""
+        if not isinstance(error, WouldChange):
+            text = _in_words(str(error), value) if isinstance(error, ValueError) else one_line(error)
+            return f"does not fit {self.text}: {text}", ""
         if self._why_none is None:
-            return str(error), ""
-        return f"{error}, and {self._why_none}", f"annotate {name} with its type, or pass plain JSON"
+            return str(error), error.hint
+        return f"{error}, and {self._why_none}", self._hint.format(name)
 
 
-def unannotated(why: str = "its parameter has no annotation") -> Annotation:
+def unannotated(why: str = "its parameter has no annotation", hint: str = _ANNOTATE) -> Annotation:
     """For values of plain JSON alone."""
-    return Annotation(Any, why)
-
-
-@functools.lru_cache(maxsize=1024)
-def _annotation_of(kind: Any) -> Annotation:
-    try:
-        unknown = _unknown_type(msgspec.inspect.type_info(kind))
-    except Exception as error:  # TypeError for what msgspec cannot do; and the hints of a class may raise anything
-        if any(hasattr(each, _OF_PYDANTIC) for each in typing.get_args(kind)):  # several models in a union, say
-            return Annotation(kind, decode=functools.partial(_validated, _adapter(kind)))
-        return unannotated(f"its annotation cannot be used ({error})")
-    if unknown is not None:
-        return unannotated(f"values of its annotation, {unknown}, cannot be made of JSON")
-    return Annotation(kind)
-
-
-def _unknown_type(node: Any) -> str | None:
-    """The name of a type in an annotation that nobody here can convert; None if there is none."""
-    if isinstance(node, msgspec.inspect.CustomType):
-        kind = typing.get_origin(node.cls) or node.cls
-        is_known = kind is object or issubclass(kind, PurePath) or hasattr(node.cls, _OF_PYDANTIC)
-        return None if is_known else getattr(kind, "__name__", str(kind))
-    inner = [getattr(node, name, None) for name in ("item_type", "key_type", "value_type", "type")]
-    inner += [*getattr(node, "types", ()), *getattr(node, "item_types", ())]
-    found = (_unknown_type(each) for each in inner if isinstance(each, msgspec.inspect.Type))
-    return next((name for name in found if name is not None), None)
+    return Annotation(Any, why, hint)
 
 
 def annotation_of(kind: Any) -> Annotation:
     """Of a resolved annotation; what cannot be converted at all is as good as none."""
     if kind in (Any, object):
         return unannotated("its annotation leaves its type open")
+    if isinstance(kind, UnresolvedHint):
+        return unannotated(
+            f"the annotation {kind.text} cannot be resolved when the program runs ({kind.why})",
+            "pass plain JSON, or import that type where the program runs, too",
+        )
     try:
         return _annotation_of(kind)
     except TypeError:  # Annotated[int, []], say, which has no hash
         return _annotation_of.__wrapped__(kind)
+
+
+@functools.lru_cache(maxsize=1024)
+def _annotation_of(kind: Any) -> Annotation:
+    if has_constraints(kind):
+        return _by_pydantic(kind)
+    try:
+        unknown = _unknown_type(msgspec.inspect.type_info(kind))
+    except Exception as error:  # TypeError for what msgspec cannot do; and the hints of a class may raise anything
+        if names_pydantic(kind):  # several models in a union, say
+            return _by_pydantic(kind)
+        return unannotated(f"its annotation cannot be used ({error})", _MAKE_INSIDE)
+    if unknown is not None:
+        return unannotated(f"values of its annotation, {unknown}, cannot be made of JSON", _MAKE_INSIDE)
+    return Annotation(kind)
+
+
+def _by_pydantic(kind: Any) -> Annotation:
+    try:
+        return Annotation(kind, decode=decoder_of(kind, _convert))
+    except Exception as error:  # a type that pydantic does not know, say
+        return unannotated(f"its annotation cannot be used ({one_line(error)})", _MAKE_INSIDE)
+
+
+def _unknown_type(node: Any) -> str | None:
+    """The name of a type in an annotation that nobody here can convert; None if there is none."""
+    if isinstance(node, msgspec.inspect.CustomType):
+        kind = typing.get_origin(node.cls) or node.cls
+        is_known = kind is object or issubclass(kind, PurePath) or is_of_pydantic(node.cls)
+        return None if is_known else getattr(kind, "__name__", str(kind))
+    inner = [getattr(node, name, None) for name in ("item_type", "key_type", "value_type", "type")]
+    inner += [*getattr(node, "types", ()), *getattr(node, "item_types", ())]
+    found = (_unknown_type(each) for each in inner if isinstance(each, msgspec.inspect.Type))
+    return next((name for name in found if name is not None), None)
 
 
 def encode_json(value: Any) -> bytes:
@@ -139,13 +208,23 @@ def _members(kind: Any) -> frozenset[Any]:
     return frozenset(each for each in (typing.get_args(kind) if is_union else [kind]) if isinstance(each, type))
 
 
+def _is_open(kind: Any) -> bool:
+    """Whether an annotation leaves the type of something open."""
+    inner = typing.get_args(kind)
+    if typing.get_origin(kind) is typing.Literal:
+        return False
+    if not inner:
+        return isinstance(kind, typing.TypeVar) or (typing.get_origin(kind) or kind) in _OPEN_TYPES
+    return any(map(_is_open, inner[:1] if typing.get_origin(kind) is typing.Annotated else inner))
+
+
 def _is_json(kind: Any) -> bool:
     """Whether an annotation has only values that JSON has too."""
     origin, inner = typing.get_origin(kind), typing.get_args(kind)
     if origin is None:
         return _is_json_dict(kind) if typing.is_typeddict(kind) else any(kind is each for each in _JSON_TYPES)
     if origin is typing.Literal:
-        return all(type(value) in _SCALARS for value in inner)
+        return all(type(value) in SCALARS for value in inner)
     if origin is typing.Annotated:
         return _is_json(inner[0])
     if origin in _OBJECTS:
@@ -160,68 +239,35 @@ def _is_json_dict(kind: Any) -> bool:
         return False
 
 
-def _check_json(value: Any, verb: str = "is") -> None:
-    """Refuse what would not be the same after a way through JSON. A tuple becomes a list, as everywhere."""
-    kind = type(value)
-    if kind in _SCALARS:
-        return
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            raise _NotFinite(f"{verb} {value}, which is not a number in JSON")
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            if not isinstance(key, str) or isinstance(key, Enum):
-                raise _WouldChange(f"has the key {key!r}, which is not text, as all keys of JSON are")
-            _check_json(item, "has")
-    elif isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
-        for item in value:
-            _check_json(item, "has")
-    elif not isinstance(value, (str, int)) or isinstance(value, Enum):
-        raise _WouldChange(f"{verb} {a_or_an(kind.__name__)}, which is not JSON")
+def _has_typed_dicts(kind: Any) -> bool:
+    return typing.is_typeddict(kind) or any(map(_has_typed_dicts, typing.get_args(kind)))
 
 
-def _check_arrives(sent: Any, arrived: Any, verb: str = "is") -> None:
-    """Refuse a value of which a part is of another type after the conversion, unless it was JSON already."""
-    kind = type(sent)
-    if kind in _SCALARS or kind is float:
-        return
-    if isinstance(sent, dict) and isinstance(arrived, dict):
-        if sent.keys() != arrived.keys():
-            if not all(isinstance(key, str) for key in sent):
-                raise _WouldChange("has keys that would arrive as others")
-            return
-        for key, item in sent.items():
-            _check_arrives(item, arrived[key], "has")
-    elif kind in (list, tuple) and isinstance(arrived, (list, tuple)):
-        for one, other in zip(sent, arrived, strict=True):
-            _check_arrives(one, other, "has")
-    elif kind not in (list, tuple) and not isinstance(sent, dict):
-        names = _field_names(kind)
-        if type(arrived) is not kind if names else not isinstance(sent, type(arrived)):
-            raise _WouldChange(
-                f"{verb} {a_or_an(kind.__name__)}, which would arrive as {a_or_an(type(arrived).__name__)}"
-            )
-        for name in names:
-            _check_arrives(getattr(sent, name, None), getattr(arrived, name, None), "has")
+def _with_ints(stored: Any) -> Any:
+    """JSON with numbers for its booleans."""
+    if isinstance(stored, list):
+        return [_with_ints(each) for each in stored]
+    if isinstance(stored, dict):
+        return {key: _with_ints(each) for key, each in stored.items()}
+    return int(stored) if isinstance(stored, bool) else stored
 
 
-def _field_names(kind: type[Any]) -> Sequence[str]:
-    """The fields of a class that is made of fields."""
-    if dataclasses.is_dataclass(kind):
-        return [each.name for each in dataclasses.fields(kind)]
-    if issubclass(kind, msgspec.Struct):
-        return kind.__struct_fields__
-    if hasattr(kind, "__attrs_attrs__"):
-        return [each.name for each in kind.__attrs_attrs__]
-    return list(getattr(kind, "model_fields", ())) or getattr(kind, "_fields", ())
+def _in_words(error: str, value: Any) -> str:
+    """What msgspec says of a time that is none, with the value if it is that itself, and an example."""
+    found = _INVALID.match(error)
+    if found is None:
+        return error
+    what, where = found[1], error[found.end() :]
+    shown = "some text" if where else repr(value[:60]) if isinstance(value, str) else a_or_an(type(value).__name__)
+    return f"{shown} is not a {what} such as {_EXAMPLES[what]}{where}"
 
 
 def _encode_other(value: Any) -> Any:
     """What msgspec does not know itself."""
     if isinstance(value, PurePath):
         return str(value)
-    if (adapter := _pydantic(type(value))) is not None:
-        return adapter.dump_python(value, mode="json", by_alias=True, round_trip=True)
+    if is_of_pydantic(type(value)):
+        return dump(value)
     raise TypeError(f"{a_or_an(type(value).__name__)} is not JSON")
 
 
@@ -232,31 +278,13 @@ def _decode_other(kind: Any, value: Any) -> Any:
         if not isinstance(value, str):
             raise ValueError(f"Expected `{kind.__name__}`, got `{type(value).__name__}`")
         return kind(value)
-    if (adapter := _pydantic(kind)) is not None:
-        return _validated(adapter, value)
+    if is_of_pydantic(kind):
+        return validate(kind, value)
     raise ValueError(f"{getattr(kind, '__name__', kind)} cannot be made of JSON")
 
 
-def _validated(adapter: Any, value: Any) -> Any:
-    from pydantic import ValidationError
-
-    try:
-        return adapter.validate_json(msgspec.json.encode(value))
-    except ValidationError as error:
-        found = [(".".join(map(str, each["loc"])), each["msg"]) for each in error.errors()]
-        raise ValueError("; ".join(f"{where}: {what}" if where else what for where, what in found)) from None
-
-
-def _pydantic(kind: Any) -> Any:
-    """Pydantic's way to convert a type of its own, or one that was written for it; None for any other."""
-    return _adapter(kind) if hasattr(kind, _OF_PYDANTIC) else None
-
-
-@functools.lru_cache(maxsize=1024)
-def _adapter(kind: Any) -> Any:
-    from pydantic import TypeAdapter
-
-    return TypeAdapter(kind)
+def _convert(kind: Any, value: Any) -> Any:
+    return msgspec.convert(value, kind, str_keys=True, dec_hook=_decode_other)
 
 
 _encode: Callable[[Any], bytes] = msgspec.json.Encoder(enc_hook=_encode_other).encode

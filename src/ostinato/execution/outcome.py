@@ -11,7 +11,7 @@ from typing import Any
 
 from ostinato.durations import parse_duration
 from ostinato.errors import Abort, InvalidInput, Snooze
-from ostinato.execution.arguments import UnfitArguments
+from ostinato.execution.arguments import TaskSignature, UnfitArguments, UnfitResult
 from ostinato.execution.conversion import encode_json
 from ostinato.logs import one_line
 from ostinato.models.nesting import MOST_DEPTH, is_deeper
@@ -112,9 +112,10 @@ _TOO_DEEP = Outcome(
 )
 
 
-def returned(value: Any, most: int = MAX_RESULT) -> Outcome:
-    """The work returned; a value that is not JSON, or has more than `most` bytes, is a failure that no retry mends."""
-    if value is None:
+def returned(value: Any, most: int = MAX_RESULT, signature: TaskSignature | None = None) -> Outcome:
+    """The work returned; a value that is not JSON, has more than `most` bytes, or is not what the annotation of its
+    task says, is a failure that no retry mends."""
+    if value is None and (signature is None or signature.may_return_none):
         return RETURNED_NOTHING
     try:
         encoded = encode_json(value)
@@ -122,7 +123,11 @@ def returned(value: Any, most: int = MAX_RESULT) -> Outcome:
             return _too_large(len(encoded), most)
         if is_deeper(encoded):
             return _TOO_DEEP
+        if signature is not None:
+            encoded = signature.check_result(value, encoded)
         return Outcome(OutcomeKind.RETURNED, result=encoded.decode())
+    except UnfitResult as error:
+        return Outcome(OutcomeKind.ABORTED, reason=str(error))
     except RecursionError:
         return _TOO_DEEP
     except (TypeError, ValueError, OverflowError) as error:

@@ -24,13 +24,25 @@ from ostinato.models.session_options import NO_OPTIONS, SessionOptions
 from ostinato.models.task import TaskDescription, TaskKind, TaskSchedule
 from ostinato.models.work_kinds import check_task
 from ostinato.models.work_values import Function, GivenCall
+from ostinato.plurals import a_or_an
 from ostinato.tuning import DEFAULT_TUNING
 
-__all__ = ["Check", "Isolation", "Registry", "TaskContexts", "TaskDefinition"]
+__all__ = ["Check", "Isolation", "Registry", "TaskContexts", "TaskDefinition", "name_of_task"]
 
 Isolation = Literal["none", "process"]
 Check = Callable[[], bool | str | Awaitable[bool | str | None] | None]
 """True or None passes; False or a text (the reason) fails; raising fails, and so does taking too long."""
+
+
+def name_of_task(function: Callable[..., Any]) -> str:
+    """The name of a function, for a task that was given none."""
+    name = getattr(function, "__name__", "<lambda>")
+    if name == "<lambda>":
+        kind = "a lambda" if inspect.isfunction(function) else a_or_an(type(function).__name__)
+        raise InvalidInput(
+            f"{kind} has no name of its own, and a task needs one", field="name", hint="give one: app.task('mail')(…)"
+        )
+    return str(name)
 
 
 @dataclass(slots=True)
@@ -125,6 +137,13 @@ class Registry:
             raise InvalidInput(
                 f"requeue_on_drain cannot be {requeue_on_drain!r}", field="requeue_on_drain", hint="use True or False"
             )
+        if isolation == "process" and not hasattr(function, "__qualname__"):
+            raise InvalidInput(
+                f"task {name!r} is {a_or_an(type(function).__name__)}, which a process of its own cannot import",
+                field="isolation",
+                hint="define a function at the top of a module",
+            )
+        _check_no_method(name, function)
         make_policy(options)  # a wrong policy is told where it is written, not at the first run
         context = find_context_parameter(function)
         definition = TaskDefinition(
@@ -167,13 +186,13 @@ class Registry:
             for name, definition in tuple(self.tasks.items())
         }
 
-    async def stored_calls(self, task: str, calls: Iterable[GivenCall]) -> list[Function]:
+    async def stored_calls(self, task: str, calls: Iterable[GivenCall], *, from_json: bool = False) -> list[Function]:
         """The same, as others ask for it whose code is in another process."""
-        return self.encode_calls(task, calls)
+        return self.encode_calls(task, calls, from_json=from_json)
 
-    def encode_calls(self, task: str, calls: Iterable[GivenCall]) -> list[Function]:
+    def encode_calls(self, task: str, calls: Iterable[GivenCall], *, from_json: bool = False) -> list[Function]:
         """Calls of a task as they are stored; InvalidInput names the argument that does not fit, and of several calls
-        the one that has it."""
+        the one that has it. `from_json`: given where there is only JSON, so that text may stand for bytes."""
         definition = self.tasks.get(task)
         signature = None if definition is None else definition.signature
         encode = (signature or unknown_signature(task)).encode
@@ -181,7 +200,7 @@ class Registry:
         store = stored.append
         try:
             for args, kwargs in calls:
-                store(Function(task, *encode(args, kwargs)))
+                store(Function(task, *encode(args, kwargs, from_json)))
         except InvalidInput as error:
             if not isinstance(calls, Sized) or len(calls) > 1:
                 error.args = (f"calls[{len(stored)}]: {error}",)
@@ -251,6 +270,20 @@ def _ask(check: Check) -> object:
         return check()
     except BaseException as error:
         return one_line(error)
+
+
+def _check_no_method(name: str, function: Callable[..., Any]) -> None:
+    """A function that is decorated inside of a class gets no `self` from anybody."""
+    outer = getattr(function, "__qualname__", "").rpartition(".")[0]
+    if not inspect.isfunction(function) or not outer or outer.endswith("<locals>"):
+        return
+    first = next(iter(inspect.signature(function).parameters), None)
+    if first in ("self", "cls"):
+        raise InvalidInput(
+            f"task {name!r} is a method of {outer.rpartition('.')[2]}: there is no object to call it on when it runs",
+            field="name",
+            hint="make it a function, or a staticmethod, of plain arguments",
+        )
 
 
 def _place(function: Callable[..., Any]) -> str:

@@ -86,6 +86,8 @@ def _text(work: Work) -> str:
     except RecursionError as error:
         raise too_deep(what, field) from error
     except (TypeError, ValueError, OverflowError) as error:
+        if isinstance(work, Function) and (wrong := _not_json(work)) is not None:
+            what = f"{wrong} of task {work.task!r} is"
         raise InvalidInput(
             f"{what} not JSON: {error}",
             field=field,
@@ -95,6 +97,19 @@ def _text(work: Work) -> str:
     if not is_call and work.kind in added_kinds():
         _check_reads_back(work, text)
     return text
+
+
+def _not_json(work: Function) -> str | None:
+    """Which argument cannot be stored."""
+    named = [*((f"argument {index}", value) for index, value in enumerate(work.args, 1))]
+    named += [(f"argument {name!r}", value) for name, value in work.kwargs.items()]
+    for name, value in named:
+        try:
+            msgspec.json.encode(value)
+            check_finite(value)
+        except (TypeError, ValueError, OverflowError):
+            return name
+    return None
 
 
 def _check_reads_back(work: Work, text: str) -> None:

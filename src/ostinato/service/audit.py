@@ -30,7 +30,7 @@ from ostinato.models.work_kinds import Work
 from ostinato.service.pages import Page, check_limit, cursor_text, read_cursor
 from ostinato.stores.base import Store
 
-__all__ = ["AuditService", "acting", "audited", "changed_by", "current_actor", "note"]
+__all__ = ["AuditService", "acting", "audited", "changed_by", "current_actor", "is_program", "note"]
 
 log = get_logger("ostinato")
 
@@ -80,6 +80,11 @@ def changed_by() -> str:
     """Who changes what is being changed here, also inside of a verb that is noted at its end."""
     actor = _actor.get() or _behalf.get()
     return _PROGRAM if actor is None else actor.who
+
+
+def is_program() -> bool:
+    """Whether it is code that does this, by the Python API."""
+    return _actor.get() is None and _behalf.get() is None
 
 
 @contextmanager

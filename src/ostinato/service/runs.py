@@ -16,14 +16,8 @@ from ostinato.errors import (
     Conflict,
     Draining,
     InvalidInput,
-    LaneCleared,
     MessageStale,
-    NoResult,
-    NotExecuted,
     NotFound,
-    QueueDropped,
-    RunCancelled,
-    RunFailed,
     WaitTimeout,
 )
 from ostinato.listeners import Listeners
@@ -40,13 +34,14 @@ from ostinato.models.work_kinds import counted_as
 from ostinato.models.work_values import GivenCall
 from ostinato.plurals import counted
 from ostinato.run_log import log_cancelled
-from ostinato.service.audit import audited
+from ostinato.service.audit import audited, is_program
 from ostinato.service.busy_keys import when_key_is_free
 from ostinato.service.lanes import LaneService
 from ostinato.service.live.lines import Output
 from ostinato.service.notifications import NotificationService
 from ostinato.service.pages import Page, check_limit, cursor_text, read_cursor
 from ostinato.service.projects import ProjectService
+from ostinato.service.results import check_succeeded
 from ostinato.service.schedules.backfill import BACKFILL_KEYS
 from ostinato.service.schedules.drafts import Code, WorkLike, policy_for_enqueue, resolve_work, stored_work
 from ostinato.service.waiting import Waiting
@@ -322,9 +317,10 @@ class RunService:
         return await self._store.runs.read_output((await self.get(id)).id)
 
     @audited("run.cancel")
-    async def cancel(self, id: RunLike, *, reason: str = "cancelled by a person") -> Run:
+    async def cancel(self, id: RunLike, *, reason: str | None = None) -> Run:
         """End it if it is queued, ask its node to stop it if it is running; a Conflict if it has ended."""
         run = await self.get(id)
+        reason = reason or ("cancelled by a program" if is_program() else "cancelled by a person")
         if not run.ended:
             ending = Ending(Cause.CANCELLED, reason)
             cancelled = await self._store.runs.cancel_runs([run.id], ending, self._clock.now())
@@ -390,34 +386,6 @@ def _check_key(spec: EnqueueSpec, runs: int) -> None:
         check_run_key(spec.key)
     if spec.key is not None and runs > 1:
         raise InvalidInput(f"one key {spec.key!r} cannot serve {runs} runs", field="key")
-
-
-def check_succeeded(run: Run) -> Run:
-    """The run, which has ended; raises why it has no result, if it has none."""
-    if run.state is RunState.SUCCEEDED:
-        return run
-    kind = _NO_RESULT.get(run.cause) or _ENDED_AS.get(run.state, NotExecuted)
-    of = run.schedule or run.task or run.work.kind
-    raise kind(
-        f"run {run.id} of {of!r} is {run.state}: {run.reason or run.cause}",
-        run=run.id,
-        state=run.state,
-        cause=run.cause,
-        reason=run.reason,
-        traceback=run.error,
-    )
-
-
-_NO_RESULT: Mapping[Cause | None, type[NoResult]] = {
-    Cause.DROPPED: QueueDropped,
-    Cause.LANE_CLEARED: LaneCleared,
-    Cause.STALE: MessageStale,
-}
-_ENDED_AS: Mapping[RunState, type[NoResult]] = {
-    RunState.FAILED: RunFailed,
-    RunState.CANCELLED: RunCancelled,
-    RunState.SUPERSEDED: RunCancelled,
-}
 
 
 def _new_runs(

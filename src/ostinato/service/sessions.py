@@ -150,7 +150,7 @@ class SessionService:
     async def _stored_payload(self, task: str, payload: Any) -> Any:
         """The payload as it is stored; it must fit what the task says of its `payloads`."""
         try:
-            (call,) = await self._code.stored_calls(task, [((), {"payloads": [payload]})])
+            (call,) = await self._code.stored_calls(task, [((), {"payloads": [payload]})], from_json=True)
         except InvalidInput as error:
             raise InvalidInput(str(error), field="payload") from error
         return call.kwargs["payloads"][0]

@@ -12,18 +12,21 @@ import inspect
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from functools import partial
+from functools import partial, wraps
 from queue import SimpleQueue
 from typing import Any, Protocol
 
 from ostinato.app import Ostinato
+from ostinato.durations import Duration
+from ostinato.errors import NotExecuted
 from ostinato.execution.context import RunContext, current_context
 from ostinato.execution.registry import TaskDefinition
 from ostinato.models.ids import RunId
 from ostinato.models.run import Run
-from ostinato.models.work_values import Function, GivenCall
+from ostinato.models.work_values import GivenCall
+from ostinato.service.results import RaisedHere
 from ostinato.service.runs import EnqueueSpec
 from ostinato.service.schedules.drafts import WorkLike
 from ostinato.tasks import RunHandle
@@ -33,10 +36,13 @@ __all__ = ["eagerly"]
 Job = Callable[[], Any]
 _NOT_POLICY = ("key", "delay", "at")
 """What says when a run starts, or whether there is one already: it starts now, and ends."""
+_HANDED_BACK = "_ostinato_handed_back"
 
 
 class _Caller(Protocol):
     """Whoever waits for a run, and calls its function meanwhile."""
+
+    raised: BaseException | None
 
     async def call(self, run: RunContext, function: Job) -> Any:
         """What the function returns, or raises; asked on the engine's loop."""
@@ -50,20 +56,32 @@ _caller: contextvars.ContextVar[_Caller] = contextvars.ContextVar("ostinato_call
 def eagerly(app: Ostinato) -> Iterator[None]:
     """Execute what is enqueued at once, until the end of the block."""
     inline = _Inline(app)
-    places: list[tuple[Any, Any]] = [
-        (app.runs, inline.enqueue),
-        (app, inline.enqueue_work),
-        (app.aio.runs, inline.aenqueue),
-        (app.aio, inline.aenqueue_work),
-    ]
-    for place, enqueue in places:
-        place.enqueue = enqueue
+    with ExitStack() as replaced:
+        replaced.callback(inline.restore)
+        for place, name, verb in [
+            (app.runs, "enqueue", inline.enqueue),
+            (app, "enqueue", inline.enqueue_work),
+            (app.aio.runs, "enqueue", inline.aenqueue),
+            (app.aio, "enqueue", inline.aenqueue_work),
+            (app.runs, "wait", partial(inline.wait, app.runs.wait)),
+            (app.aio.runs, "wait", partial(inline.await_end, app.aio.runs.wait)),
+        ]:
+            replaced.enter_context(_replaced(place, name, verb))
+        yield
+
+
+@contextmanager
+def _replaced(place: Any, name: str, verb: Any) -> Iterator[None]:
+    """Set an attribute for a while; what another block like this had set is there again afterwards."""
+    before = vars(place).get(name)
+    setattr(place, name, verb)
     try:
         yield
     finally:
-        for place, _ in places:
-            del place.enqueue
-        inline.restore()
+        if before is None:
+            delattr(place, name)
+        else:
+            setattr(place, name, before)
 
 
 class _Inline:
@@ -72,45 +90,88 @@ class _Inline:
     def __init__(self, app: Ostinato) -> None:
         self._app = app
         self._before: dict[str, TaskDefinition] = {}
+        self._executed: dict[RunId, BaseException | None] = {}
+        """What was executed here, and what it raised."""
 
     def enqueue(self, spec: EnqueueSpec, calls: Iterable[GivenCall]) -> list[RunId]:
-        return [self._execute(_function(spec, call), spec.options).id for call in calls]
+        works = self._app.registry.encode_calls(spec.task, calls)
+        return [self._execute(work, spec.options).id for work in works]
 
     def enqueue_work(self, work: WorkLike, **options: Any) -> RunHandle[Any]:
         return RunHandle(self._execute(work, _policy(options)).id, self._app.runs)
 
     async def aenqueue(self, spec: EnqueueSpec, calls: Iterable[GivenCall]) -> list[RunId]:
-        return [(await self._aexecute(_function(spec, call), spec.options)).id for call in calls]
+        works = self._app.registry.encode_calls(spec.task, calls)
+        return [(await self._aexecute(work, spec.options)).id for work in works]
 
     async def aenqueue_work(self, work: WorkLike, **options: Any) -> RunId:
         return (await self._aexecute(work, _policy(options))).id
 
+    def wait(self, wait: Callable[..., Run], id: RunId, *, timeout: Duration | None = None) -> Run:
+        self._check_not_put_off(self._app.runs.get(id))
+        return self._with_error(wait(id, timeout=timeout))
+
+    async def await_end(
+        self, wait: Callable[..., Awaitable[Run]], id: RunId, *, timeout: Duration | None = None
+    ) -> Run:
+        self._check_not_put_off(await self._app.aio.runs.get(id))
+        return self._with_error(await wait(id, timeout=timeout))
+
     def restore(self) -> None:
-        self._app.registry.tasks.update(self._before)
+        tasks = self._app.registry.tasks
+        tasks.update({name: before for name, before in self._before.items() if _is_handed_back(tasks[name])})
+
+    def _check_not_put_off(self, run: Run) -> None:
+        """Nobody would end the wait for a task that asked to be run again later."""
+        container = self._app._host.container
+        is_started = container is not None and container.engine is not None
+        if run.id in self._executed and not run.ended and not is_started:
+            raise NotExecuted(
+                f"run {run.id} of {run.task!r} is {run.state} again: {run.reason or run.cause}; "
+                "no engine is started that would execute it: move the clock, and drain(app)",
+                run=run.id,
+                state=run.state,
+                cause=run.cause,
+                reason=run.reason,
+            )
+
+    def _with_error(self, run: Run) -> Run:
+        raised = self._executed.get(run.id)
+        if raised is None or run.error is None:
+            return run
+        error = RaisedHere(run.error)
+        error.raised = raised
+        return replace(run, error=error)
 
     def _execute(self, work: WorkLike, policy: Any) -> Run:
         """Have it executed by another thread, and serve that: the function is called here."""
+        self._app._host.check_may_block()  # here, and not on the thread that will call it
         self._hand_back_functions()
         thread = _CallerThread()
         token = _caller.set(thread)
         try:
-            return thread.serve(partial(self._app.execute, work, **policy))
+            run = thread.serve(partial(self._app.execute, work, **policy))
         finally:
             _caller.reset(token)
+        self._executed[run.id] = thread.raised
+        return run
 
     async def _aexecute(self, work: WorkLike, policy: Any) -> Run:
         self._hand_back_functions()
-        token = _caller.set(_CallerLoop(asyncio.get_running_loop()))
+        loop = _CallerLoop(asyncio.get_running_loop())
+        token = _caller.set(loop)
         try:
-            return await self._app.aio.execute(work, **policy)
+            run = await self._app.aio.execute(work, **policy)
         finally:
             _caller.reset(token)
+        self._executed[run.id] = loop.raised
+        return run
 
     def _hand_back_functions(self) -> None:
-        """Of all tasks that there are by now."""
+        """Of all tasks that there are by now, and that no block around this one hands back already."""
         tasks = self._app.registry.tasks
         for name, definition in tasks.items():
-            if self._before.get(name) is None or definition.function is self._before[name].function:
+            if not _is_handed_back(definition):
                 self._before[name] = definition
                 function = _handed_back(definition.function)
                 tasks[name] = replace(definition, function=function, is_async=True, isolation="none")
@@ -120,6 +181,7 @@ class _CallerThread:
     """A thread that waits for a run."""
 
     def __init__(self) -> None:
+        self.raised: BaseException | None = None
         self._jobs: SimpleQueue[tuple[Job, Future[Any]] | None] = SimpleQueue()
 
     async def call(self, run: RunContext, function: Job) -> Any:
@@ -152,6 +214,7 @@ class _CallerLoop:
     """A coroutine that awaits a run, on its loop."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.raised: BaseException | None = None
         self._loop = loop
 
     async def call(self, run: RunContext, function: Job) -> Any:
@@ -163,10 +226,24 @@ class _CallerLoop:
 def _handed_back(function: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
     """Calls the function where its run was enqueued."""
 
+    @wraps(function)
     async def call(*args: Any, **kwargs: Any) -> Any:
-        return await _caller.get().call(current_context.get(), partial(function, *args, **kwargs))
+        job = partial(function, *args, **kwargs)
+        caller = _caller.get(None)
+        if caller is None:  # of a schedule or a message: an engine does it
+            return await (job() if inspect.iscoroutinefunction(function) else asyncio.to_thread(job))
+        try:
+            return await caller.call(current_context.get(), job)
+        except BaseException as error:
+            caller.raised = error
+            raise
 
+    vars(call)[_HANDED_BACK] = True
     return call
+
+
+def _is_handed_back(definition: TaskDefinition) -> bool:
+    return _HANDED_BACK in getattr(definition.function, "__dict__", ())
 
 
 async def _awaited(run: RunContext, function: Job) -> Any:
@@ -208,11 +285,6 @@ def _opened(answer: tuple[Any, BaseException | None]) -> Any:
     if error is not None:
         raise error
     return value
-
-
-def _function(spec: EnqueueSpec, call: GivenCall) -> Function:
-    args, kwargs = call
-    return Function(spec.task, list(args), dict(kwargs))
 
 
 def _policy(options: dict[str, Any]) -> dict[str, Any]:

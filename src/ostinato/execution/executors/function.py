@@ -42,6 +42,11 @@ def _invoke(call: Call) -> Any:
     return definition.function(*args, **kwargs)
 
 
+def _returned(call: Call, value: Any, most: int) -> Outcome:
+    assert call.definition is not None
+    return returned(value, most, call.definition.signature)
+
+
 class AsyncFunctions:
     """A task of the loop for each call. Ends are handed on together, after every call of the same turn has begun."""
 
@@ -64,7 +69,7 @@ class AsyncFunctions:
     async def _call(self, call: Call) -> None:
         enter(call.context)
         try:
-            outcome = returned(await _within_context(call), self._max_result)
+            outcome = _returned(call, await _within_context(call), self._max_result)
             task = asyncio.current_task()
             if task is not None and task.cancelling():
                 call.context.saw_cancel = True  # it took the CancelledError for a word to end
@@ -99,7 +104,7 @@ class ThreadFunctions:
             enter(call.context)
             try:
                 with _context(call):
-                    return returned(_invoke(call), self._max_result)
+                    return _returned(call, _invoke(call), self._max_result)
             except BaseException as error:  # SystemExit too: a task must not end the thread
                 return raised(error)
 

@@ -67,8 +67,9 @@ class Code(Protocol):
         """What is known here of every task, by name."""
         ...
 
-    async def stored_calls(self, task: str, calls: Iterable[GivenCall]) -> list[Function]:
-        """Calls of a task as they are stored; InvalidInput names the argument that does not fit, if that is known."""
+    async def stored_calls(self, task: str, calls: Iterable[GivenCall], *, from_json: bool = False) -> list[Function]:
+        """Calls of a task as they are stored; InvalidInput names the argument that does not fit, if that is known.
+        `from_json`: they were given as JSON, in which text stands for bytes."""
         ...
 
     def own_run(self) -> RunId | None:
@@ -234,7 +235,7 @@ def resolve_work(work: WorkLike, code: Code) -> tuple[Work, Mapping[str, Any]]:
 async def stored_work(work: WorkLike, code: Code) -> WorkLike:
     """The work with its arguments as they are stored, if it is a call of a task; they must fit it."""
     if isinstance(work, Function):
-        (stored,) = await code.stored_calls(work.task, [(work.args, work.kwargs)])
+        (stored,) = await code.stored_calls(work.task, [(work.args, work.kwargs)], from_json=True)
         return stored
     name = work if isinstance(work, str) else None if isinstance(work, Work) else getattr(work, "name", None)
     if isinstance(name, str):
