@@ -26,7 +26,7 @@ from ostinato.models.node import NodeBeat
 from ostinato.models.run import NewRun
 from ostinato.models.states import Trigger
 from ostinato.stores.base import Claim, Finished, NodeStore, Renewed, RunStore
-from ostinato.testing import FakeClock
+from ostinato.testing import FakeClock, drain, simulate
 from ostinato.tuning import Tuning
 from tests.conftest import tuned
 from tests.engine.conftest import PATIENCE, Gate, MakeApp, engine_of, eventually, on_shared
@@ -446,3 +446,19 @@ def test_the_clock_since_boot_only_passes() -> None:
     seen = [real_uptime() for _ in range(100)]
     assert seen == sorted(seen)
     assert abs(real_uptime() - time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000) < 60 * SECOND
+
+
+def test_what_is_driven_by_hand_never_loses_its_lease_in_the_middle_of_a_step(
+    memory_app: Ostinato, uptime: Uptime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory_app.task("job", schedule="every 1m", max_age="30s")(lambda: None)
+    drain(memory_app)
+    ticker = engine_of(memory_app).ticker
+    tick = ticker.tick
+
+    async def slow() -> Any:
+        uptime.now += LEASE * 3 // 10
+        return await tick()
+
+    monkeypatch.setattr(ticker, "tick", slow)
+    assert simulate(memory_app, lasting="5m") == 5

@@ -64,6 +64,11 @@ class Fence:
         return uptime() < self._start_until
 
     @property
+    def is_fresh(self) -> bool:
+        """Whether half of the lease is still to come: whoever beats by hand beats before it is too late for a step."""
+        return self.holds and self.age < self._length // 2
+
+    @property
     def age(self) -> Micros:
         """How long ago the last beat that succeeded was sent."""
         return uptime() - self._sent_at

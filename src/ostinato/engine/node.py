@@ -273,7 +273,7 @@ class Engine:
         await self.rescuer.rescue()
         await self.rescuer.explain_unknown()
         while True:
-            if not self.fence.holds:
+            if not self.fence.is_fresh:
                 await self.lease.renew()  # whoever drives it by hand beats by hand
             self._next_due_at = await self.ticker.tick()
             await self.dispatcher.rest()
