@@ -21,12 +21,13 @@ from ostinato.clock import uptime as real_uptime
 from ostinato.config import Settings
 from ostinato.engine import fence, lease
 from ostinato.engine.node import Engine
+from ostinato.engine.ticker import Ticker
 from ostinato.errors import Conflict
 from ostinato.models.node import NodeBeat
 from ostinato.models.run import NewRun
 from ostinato.models.states import Trigger
 from ostinato.stores.base import Claim, Finished, NodeStore, Renewed, RunStore
-from ostinato.testing import FakeClock, drain, simulate
+from ostinato.testing import FakeClock, simulate
 from ostinato.tuning import Tuning
 from tests.conftest import tuned
 from tests.engine.conftest import PATIENCE, Gate, MakeApp, engine_of, eventually, on_shared
@@ -452,13 +453,11 @@ def test_what_is_driven_by_hand_never_loses_its_lease_in_the_middle_of_a_step(
     memory_app: Ostinato, uptime: Uptime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory_app.task("job", schedule="every 1m", max_age="30s")(lambda: None)
-    drain(memory_app)
-    ticker = engine_of(memory_app).ticker
-    tick = ticker.tick
+    tick = Ticker.tick
 
-    async def slow() -> Any:
+    async def slow(ticker: Ticker) -> Any:
         uptime.now += LEASE * 3 // 10
-        return await tick()
+        return await tick(ticker)
 
-    monkeypatch.setattr(ticker, "tick", slow)
+    monkeypatch.setattr(Ticker, "tick", slow)
     assert simulate(memory_app, lasting="5m") == 5
