@@ -360,7 +360,7 @@ class Ostinato(Resources[Sync]):
         if container.engine is not None:
             return
         if (why := switched_off(self.settings)) is not None:
-            log.info("no engine is started here: %s", why)
+            log.info("%s; none is started in this process", why)
             return
         self._declarations.begin()
         await self._declare(container)

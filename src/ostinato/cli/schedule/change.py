@@ -80,7 +80,7 @@ def did_to(
 
 def _zone_of_run() -> str | None:
     """The zone of the run that this command is part of: it goes before an app's own, for whose user it speaks."""
-    return os.environ.get("OSTINATO_TZ") if "OSTINATO_RUN_ID" in os.environ else None
+    return os.environ.get("OSTINATO_TZ") or None if "OSTINATO_RUN_ID" in os.environ else None
 
 
 def _version(database: OpenDatabase, name: str) -> int | None:

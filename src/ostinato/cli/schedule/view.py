@@ -58,7 +58,8 @@ def warn_of_no_engine(database: OpenDatabase) -> bool:
     """Say it on stderr where somebody asks for a run: it would wait without a word."""
     is_alone = all(node.state == "lost" for node in database.ask(database.services.nodes.list()))
     if is_alone:
-        warn("no engine is running on this database: the run waits until one is started with 'ostinato up'")
+        off = "" if database.switched_off is None else f" ({database.switched_off})"
+        warn(f"no engine is running on this database: the run waits until one is started with 'ostinato up'{off}")
     return is_alone
 
 
