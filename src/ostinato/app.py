@@ -36,7 +36,7 @@ from ostinato.service.schedules.declarations import Declarations
 from ostinato.service.schedules.drafts import ScheduleSpec
 from ostinato.sync_async import Async, Resources, Sync
 from ostinato.tasks import Task
-from ostinato.termination import drain_on_sigterm, interrupts_force, leave_sigterm
+from ostinato.termination import another_interrupt_forces, drain_on_sigterm, interrupts_force, leave_sigterm
 from ostinato.timing import Timing
 from ostinato.wiring import Container, open_container
 
@@ -99,6 +99,7 @@ class Ostinato(Resources[Sync]):
         self._declaring: asyncio.Task[None] | None = None
         """What was declared after the start is on its way into the database."""
         self._outboxes = Outboxes()
+        self._flask_app: Flask | None = None
         host = EventLoopHost(self._open)
         host.before_fork = self._close_before_fork
         super().__init__(Sync, host, self.registry.throttle)
@@ -290,8 +291,7 @@ class Ostinato(Resources[Sync]):
     @property
     def _under_way(self) -> Sequence[str]:
         """The runs that the engine of this process executes just now, in words."""
-        container = self._host.container
-        return [] if container is None or container.engine is None else container.engine.runner.under_way
+        return [] if self._engine is None else self._engine.runner.under_way
 
     async def __aenter__(self) -> Ostinato:
         await self._enter(engine=True)
@@ -300,7 +300,12 @@ class Ostinato(Resources[Sync]):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._leave()
+        is_interrupted = isinstance(error, (asyncio.CancelledError, KeyboardInterrupt))
+        with self._forced_by_interrupts(of_server=False) if is_interrupted else contextlib.nullcontext():
+            await self._leave()
+
+    def _forced_by_interrupts(self, *, of_server: bool) -> contextlib.AbstractContextManager[None]:
+        return another_interrupt_forces(self, self._under_way, of_server=of_server)
 
     async def _enter(self, *, engine: bool) -> None:
         """Open the database on the running loop, and start the engine there."""
@@ -310,6 +315,25 @@ class Ostinato(Resources[Sync]):
         except BaseException:
             await self._leave()  # nobody else will: without an enter there is no exit
             raise
+
+    async def _enter_lifespan(self, *, engine: bool) -> Callable[[], Awaitable[None]]:
+        """The same for a server; answers how to leave. An engine that somebody else has started is theirs to stop."""
+        before = self._engine
+        await self._enter(engine=engine)
+        ours = self._engine if self._engine is not before else None
+
+        async def leave() -> None:
+            if self._engine is None or self._engine is ours or self._host.is_here:
+                with self._forced_by_interrupts(of_server=True):
+                    await self._leave()
+
+        return leave
+
+    @property
+    def _engine(self) -> Engine | None:
+        """The one that is started in this process."""
+        container = self._host.container
+        return None if container is None else container.engine
 
     async def _leave(self) -> None:
         """Drain the engine and close the database."""
@@ -321,10 +345,15 @@ class Ostinato(Resources[Sync]):
         """Make this the scheduler of a Flask app: tasks run in its app context, and each process that serves it runs an
         engine from its first request on.
 
-        Its config may say `OSTINATO_ENGINE = False`; there is no engine either while it is `TESTING`.
+        Its config may say `OSTINATO_ENGINE = False`; there is no engine either while it is `TESTING`. Of several Flask
+        apps, tasks run in the context of the last one.
         """
         from ostinato.integrations.flask import init_flask
 
+        if (before := self._flask_app) is not None and before is not flask_app:
+            names = (before.import_name, flask_app.import_name)
+            log.warning("tasks ran in the app context of Flask app %r; from now on they run in that of %r", *names)
+        self._flask_app = flask_app
         self.registry.contexts.enter = flask_app.app_context
         init_flask(self, flask_app)
 
@@ -337,7 +366,7 @@ class Ostinato(Resources[Sync]):
         """
         from ostinato.integrations.lifespan import lifespan_of
 
-        return lifespan_of(self, partial(self._enter, engine=engine), self._leave, other)
+        return lifespan_of(partial(self._enter_lifespan, engine=engine), other)
 
     def asgi(self, who: Who | None = None, *, login_url: str | None = None) -> MountedApp:
         """An ASGI app with the page, the API and the stream, to be mounted at any path of another app.
@@ -348,7 +377,7 @@ class Ostinato(Resources[Sync]):
         """
         from ostinato.api.mount import MountedApp
 
-        return MountedApp(self._host, self._leave, who, login_url)
+        return MountedApp(self._host, self._leave, who, login_url, self.settings.tuning.host_login_seconds)
 
     async def _open(self) -> Container:
         container = await open_container(self.settings, self.clock, self.registry)

@@ -41,6 +41,7 @@ __all__ = [
     "absolute_db",
     "database_file",
     "load_settings",
+    "parse_flag",
     "passwords_in",
     "split_address",
     "switched_off",
@@ -207,7 +208,7 @@ def _switches_off(
         (f"{_SWITCH} is {environment.get(_SWITCH)}", _SWITCH, environment.get(_SWITCH)),
         ("the code says enabled=False", "enabled", arguments.get("enabled")),
     )
-    return tuple(what for what, called, value in switches if value is not None and not _flag(called, value))
+    return tuple(what for what, called, value in switches if value is not None and not parse_flag(called, value))
 
 
 def switched_off(settings: Settings, environment: Mapping[str, str] | None = None) -> str | None:
@@ -267,7 +268,7 @@ def _named(environment: Mapping[str, str], prefix: str) -> dict[str, str]:
 def _coerce(name: str, value: Any) -> Any:
     match name:
         case "enabled":
-            return _flag(name, value)
+            return parse_flag(name, value)
         case "slots":
             return _whole(name, value)
         case "lanes":
@@ -333,15 +334,13 @@ def _choice(name: str, value: Any, choices: tuple[str, ...]) -> str | None:
 _FLAGS = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
 
 
-def _flag(called: str, value: Any) -> bool:
+def parse_flag(called: str, value: Any) -> bool:
     """True or False; a variable says 1 or 0, or a word for it."""
     if isinstance(value, bool):
         return value
     found = _FLAGS.get(value.strip().lower()) if isinstance(value, str) else None
     if found is None:
-        raise InvalidInput(
-            f"{called} cannot be {value!r}", field="enabled", hint="give true or false; a variable, 1 or 0"
-        )
+        raise InvalidInput(f"{called} cannot be {value!r}", field=called, hint="give true or false; a variable, 1 or 0")
     return found
 
 

@@ -12,6 +12,8 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ostinato.config import parse_flag
+from ostinato.errors import InvalidInput
 from ostinato.logs import get_logger
 
 if TYPE_CHECKING:
@@ -32,7 +34,9 @@ class FlaskScheduler(Protocol):
 
 
 def init_flask(app: FlaskScheduler, flask_app: Flask) -> None:
-    """Put the app into the Flask app."""
+    """Put the app into the Flask app; twice is as once."""
+    if flask_app.extensions.get("ostinato") is app:
+        return
     flask_app.extensions["ostinato"] = app
     flask_app.wsgi_app = _Starting(app, flask_app)  # type: ignore[method-assign]  # as Flask says to wrap it
 
@@ -56,7 +60,17 @@ class _Starting:
 
     def _is_wanted(self) -> bool:
         config = self._flask_app.config
-        return config.get("OSTINATO_ENGINE", True) and not config["TESTING"] and time.monotonic() >= self._again_at
+        return not config["TESTING"] and time.monotonic() >= self._again_at and self._is_switched_on()
+
+    def _is_switched_on(self) -> bool:
+        """`OSTINATO_ENGINE` is read as OSTINATO_ENABLED is: it may come from a variable, as text."""
+        given = self._flask_app.config.get("OSTINATO_ENGINE")
+        try:
+            return given in (None, "") or parse_flag("OSTINATO_ENGINE", given)
+        except InvalidInput as error:
+            log.error("no engine is started: %s", error)
+            self._process = os.getpid()  # once is enough
+            return False
 
     def _start(self) -> None:
         try:
