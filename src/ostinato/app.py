@@ -9,11 +9,12 @@ import asyncio
 import atexit
 import contextlib
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar, Unpack, overload
 
+from ostinato.app_engine import force, give_up, leave_open, start_bot, stop_engine
 from ostinato.clock import Clock, SystemClock
 from ostinato.config import Settings, database_file, load_settings, switched_off, without_password
 from ostinato.durations import Duration, parse_duration
@@ -56,9 +57,6 @@ R = TypeVar("R")
 T = TypeVar("T")
 C = TypeVar("C", bound=Callback)
 
-_BOT = "telegram"
-"""The name of the bot among the services of a node."""
-
 
 class TaskDecorator(Protocol):
     """What `@app.task(…)` returns: it takes a function, with or without a RunContext in front."""
@@ -99,17 +97,17 @@ class Ostinato(Resources[Sync]):
         self._declaring: asyncio.Task[None] | None = None
         """What was declared after the start is on its way into the database."""
         self._outboxes = Outboxes()
-        self._flask_app: Flask | None = None
         host = EventLoopHost(self._open)
         host.before_fork = self._close_before_fork
         super().__init__(Sync, host, self.registry.throttle)
         self.aio = Aio(self)
         self._enqueuer = TransactionEnqueuer(
-            self.clock,
+            lambda: self.clock,
             (self.runs, self.aio.runs),
             (self._transactions, self.aio._transactions),
             encode=self.registry.encode_calls,
-            in_postgres=self.settings.db.startswith(("postgresql:", "postgres:")),
+            in_postgres=lambda: self.settings.db.startswith(("postgresql:", "postgres:")),
+            outboxes=self._outboxes,
             poke=self._poke_outboxes,
         )
 
@@ -197,6 +195,11 @@ class Ostinato(Resources[Sync]):
         self._host.call_soon(self._learn)
         return task
 
+    @property
+    def declared(self) -> Mapping[str, ScheduleSpec]:
+        """The schedules that the code declares, by name: as it says, and not as people may have changed them."""
+        return self._declarations.specs
+
     def _learn(self, container: Container) -> None:
         if container.engine is not None:
             container.engine.learn()
@@ -275,7 +278,7 @@ class Ostinato(Resources[Sync]):
         Calls work while it drains; calls that come while the database is being closed wait, and open it again. If a
         Ctrl-C led to this call, a line on stderr says which runs it waits for, and another Ctrl-C forces the stop.
         """
-        drain = partial(_stop_engine, grace=_seconds(grace))
+        drain = partial(stop_engine, grace=_seconds(grace))
         atexit.unregister(self._drain_at_exit)
         is_interrupted = isinstance(sys.exc_info()[1], KeyboardInterrupt)
         try:
@@ -286,7 +289,7 @@ class Ostinato(Resources[Sync]):
 
     def force(self) -> None:
         """While a stop drains: stop waiting for running work. Being cut off counts as an attempt."""
-        self._host.call_soon(_force)
+        self._host.call_soon(force)
 
     @property
     def _under_way(self) -> Sequence[str]:
@@ -311,7 +314,7 @@ class Ostinato(Resources[Sync]):
         """Open the database on the running loop, and start the engine there."""
         await self._host.adopt()
         try:
-            await (self.aio.start() if engine else self._host.arun(_leave_open))
+            await (self.aio.start() if engine else self._host.arun(leave_open))
         except BaseException:
             await self._leave()  # nobody else will: without an enter there is no exit
             raise
@@ -350,12 +353,7 @@ class Ostinato(Resources[Sync]):
         """
         from ostinato.integrations.flask import init_flask
 
-        if (before := self._flask_app) is not None and before is not flask_app:
-            names = (before.import_name, flask_app.import_name)
-            log.warning("tasks ran in the app context of Flask app %r; from now on they run in that of %r", *names)
-        self._flask_app = flask_app
-        self.registry.contexts.enter = flask_app.app_context
-        init_flask(self, flask_app)
+        init_flask(self, self.registry.contexts, flask_app)
 
     def lifespan(self, other: Lifespan | None = None, *, engine: bool = True) -> Lifespan:
         """The lifespan of a FastAPI, Starlette or Litestar app: the engine runs on the server's loop and drains at its
@@ -397,10 +395,10 @@ class Ostinato(Resources[Sync]):
         try:
             await engine.start()
         except BaseException:
-            await _give_up(engine)
+            await give_up(engine)
             raise
         container.engine = engine
-        _start_bot(container, engine)
+        start_bot(container, engine)
         self._outboxes.begin()
         self._drain_outboxes(container)
 
@@ -434,7 +432,7 @@ class Ostinato(Resources[Sync]):
         if container is None or not container.is_idle or database_file(self.settings.db) is None:
             return
         try:
-            self._host.leave(_stop_engine, Container.close)
+            self._host.leave(stop_engine, Container.close)
         except Exception:
             log.exception("the database could not be closed before a fork: a child cannot use it")
 
@@ -443,7 +441,7 @@ class Ostinato(Resources[Sync]):
             return  # a forked child inherits this call, but not the engine
         # The process ends: what cannot be drained is rescued by others.
         with contextlib.suppress(Exception), interrupts_force(self, self._under_way, at_exit=True):
-            self._host.leave(_stop_engine, _leave_open)
+            self._host.leave(stop_engine, leave_open)
 
     def __repr__(self) -> str:
         return f"<Ostinato {without_password(self.settings.db)}>"
@@ -462,7 +460,7 @@ class Aio(Resources[Async]):
 
     async def stop(self, grace: Duration | None = None) -> None:
         """Drain and stop the engine and close the database."""
-        await self._app._host.aleave(partial(_stop_engine, grace=_seconds(grace)), Container.close)
+        await self._app._host.aleave(partial(stop_engine, grace=_seconds(grace)), Container.close)
 
     async def force(self) -> None:
         """While a stop drains: stop waiting for running work."""
@@ -473,21 +471,6 @@ class Aio(Resources[Async]):
         return await self._app._host.arun(lambda container: self._app._with_engine(container, use))
 
 
-def _start_bot(container: Container, engine: Engine) -> None:
-    """Listen to Telegram beside the engine, if there is a token. It ends before the engine does."""
-    settings = container.settings
-    if settings.telegram.token is None:
-        return
-    from ostinato.integrations.telegram.bot import TelegramBot, why_no_bot
-
-    if (why := why_no_bot(settings.telegram)) is not None:
-        log.warning("%s", why)
-        return
-    tell = partial(engine.watchdog.tell, _BOT)
-    bot = TelegramBot(container.services, settings, container.clock, lambda: engine.id, tell)
-    engine.watchdog.start(_BOT, bot.run)
-
-
 def _log_failure(task: asyncio.Task[None]) -> None:
     if not task.cancelled() and task.exception() is not None:
         log.error("the schedules that the code declares could not be stored", exc_info=task.exception())
@@ -495,33 +478,3 @@ def _log_failure(task: asyncio.Task[None]) -> None:
 
 def _seconds(grace: Duration | None) -> float | None:
     return None if grace is None else parse_duration(grace, field="grace").total_seconds()
-
-
-async def _stop_engine(container: Container, grace: float | None = None) -> None:
-    if container.engine is not None:
-        try:
-            # First: what people ask for now, and what comes out of an outbox, is for a node that stays.
-            watchdog = container.engine.watchdog
-            await watchdog.stop(_BOT, *Outboxes.services(watchdog))
-            await container.engine.stop(grace)
-        finally:
-            container.engine = None
-    else:
-        await container.registry.listeners.close()  # verbs have told, too
-
-
-async def _give_up(engine: Engine) -> None:
-    """Stop what a failed start has started; why it failed is what the caller must see."""
-    try:
-        await engine.stop(grace=0)
-    except Exception:
-        log.exception("node %s could not be stopped after its start had failed", engine.id)
-
-
-async def _leave_open(_: Container) -> None:
-    """The process ends: that closes the database too."""
-
-
-def _force(container: Container) -> None:
-    if container.engine is not None:
-        container.engine.force()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
@@ -39,10 +39,11 @@ __all__ = [
     "AgentCli",
     "Settings",
     "absolute_db",
+    "check_names",
     "database_file",
     "load_settings",
-    "parse_flag",
     "passwords_in",
+    "read_flag",
     "split_address",
     "switched_off",
     "without_password",
@@ -175,12 +176,18 @@ _SWITCH = "OSTINATO_ENABLED"
 
 
 def load_settings(
-    folder: Path | None = None, environment: Mapping[str, str] | None = None, **arguments: Any
+    folder: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    defaults: Mapping[str, Any] | None = None,
+    **arguments: Any,
 ) -> Settings:
-    """The settings in force for this folder and environment; arguments that are None do not count."""
+    """The settings in force for this folder and environment; arguments that are None do not count.
+
+    `defaults` are those of a framework, for what nobody has set.
+    """
     trusted_places()  # a wrong one is told, also where nothing asks for it
     environment = _without_empty(os.environ if environment is None else environment)
-    given: dict[str, Any] = {"tz": machine_zone(environment)}
+    given: dict[str, Any] = {"tz": machine_zone(environment), **(defaults or {})}
     in_file = _from_file((folder or Path.cwd()) / CONFIG_FILE)
     given.update(in_file)
     lanes = {**_coerce("lanes", given.get("lanes", {})), **_named(environment, "OSTINATO_LANE_")}
@@ -208,7 +215,7 @@ def _switches_off(
         (f"{_SWITCH} is {environment.get(_SWITCH)}", _SWITCH, environment.get(_SWITCH)),
         ("the code says enabled=False", "enabled", arguments.get("enabled")),
     )
-    return tuple(what for what, called, value in switches if value is not None and not parse_flag(called, value))
+    return tuple(what for what, called, value in switches if value is not None and not read_flag(called, value))
 
 
 def switched_off(settings: Settings, environment: Mapping[str, str] | None = None) -> str | None:
@@ -240,16 +247,25 @@ def _from_file(path: Path) -> dict[str, Any]:
         found = tomllib.loads(path.read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as error:
         raise InvalidInput(f"{path.name} is not valid TOML: {error}", field=path.name) from error
-    for name in found:
-        if name not in _NAMES:
-            known = ", ".join(sorted(_NAMES))
-            raise InvalidInput(f"{path.name} has the unknown setting {name!r}", field=name, hint=f"known: {known}")
+    check_names(found, path.name)
     return found
 
 
 def _without_empty(environment: Mapping[str, str]) -> dict[str, str]:
     """A variable that is there and empty says nothing: `${NAME:-}` of a compose file makes such ones."""
     return {name: value for name, value in environment.items() if value.strip()}
+
+
+def check_names(given: Iterable[str], place: str) -> None:
+    """InvalidInput, if one of these is not the name of a setting."""
+    for name in given:
+        if name not in _NAMES:
+            from difflib import get_close_matches
+
+            close = get_close_matches(str(name), _NAMES, 1)
+            hint = f"did you mean {close[0]!r}? " if close else ""
+            hint += f"known: {', '.join(sorted(_NAMES))}"
+            raise InvalidInput(f"{place} has the unknown setting {name!r}", field=str(name), hint=hint)
 
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
@@ -268,7 +284,7 @@ def _named(environment: Mapping[str, str], prefix: str) -> dict[str, str]:
 def _coerce(name: str, value: Any) -> Any:
     match name:
         case "enabled":
-            return parse_flag(name, value)
+            return read_flag(name, value)
         case "slots":
             return _whole(name, value)
         case "lanes":
@@ -334,7 +350,7 @@ def _choice(name: str, value: Any, choices: tuple[str, ...]) -> str | None:
 _FLAGS = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
 
 
-def parse_flag(called: str, value: Any) -> bool:
+def read_flag(called: str, value: Any) -> bool:
     """True or False; a variable says 1 or 0, or a word for it."""
     if isinstance(value, bool):
         return value

@@ -20,6 +20,7 @@ from ostinato.models.schedule import Schedule, ScheduleState
 from ostinato.models.states import Cause, RunState
 from ostinato.models.work_kinds import counted_as
 from ostinato.plurals import counted
+from ostinato.trace_context import trace_id_of
 
 __all__ = ["MOST_SCHEDULES", "RunLog", "is_scheduling_logged", "log_cancelled", "log_schedules"]
 
@@ -62,6 +63,7 @@ class RunLog:
                     task=run.task,
                     state=RunState.RUNNING,
                     attempt=run.attempt,
+                    trace_id=trace_id_of(run.trace),
                 )
 
     def wants(self, batch: Sequence[Finish]) -> bool:
@@ -89,6 +91,7 @@ class RunLog:
                     cause=finish.cause,
                     reason=finish.reason,
                     duration=_duration(finish),
+                    trace_id=trace_id_of(finish.trace),
                 )
 
     def left_out(self, schedule: str, run: NewRun) -> None:
@@ -103,6 +106,7 @@ class RunLog:
                 state=run.state,
                 cause=run.cause,
                 reason=run.reason,
+                trace_id=trace_id_of(run.trace),
             )
 
     def broken(self, schedule: str | None, reason: str | None) -> None:
@@ -131,7 +135,7 @@ class RunLog:
 
 
 _NOTHING: dict[str, Any] = dict.fromkeys(
-    ("run", "schedule", "task", "state", "attempt", "node", "cause", "reason", "duration")
+    ("run", "schedule", "task", "state", "attempt", "node", "cause", "reason", "duration", "trace_id")
 )
 """Every record has every field, so that a format may name each."""
 

@@ -270,6 +270,12 @@ async def _enqueue(
     **policy: Unpack[PolicyOptions],
 ) -> RunId:
     """Run a Shell, an Agent, an Http or a task soon, on any node. The run is durable when this returns."""
+    if asked := [name for name in ("connection", "on_commit") if name in policy]:
+        raise InvalidInput(
+            "only a task is enqueued in a transaction of its caller: task.using(connection=…).enqueue(…)",
+            field=asked[0],
+            hint="for other work, enqueue a task that enqueues it",
+        )
     runs = container.services.runs
     return await runs.enqueue_work(work, project=project, key=key, delay=delay, at=at, **policy)
 

@@ -6,19 +6,19 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeVar, Unpack, overload
 
 from ostinato.durations import Duration
 from ostinato.errors import InvalidInput
 from ostinato.execution.binding import bind_context
 from ostinato.execution.context import RunContext
 from ostinato.execution.registry import TaskDefinition
-from ostinato.models.ids import RunId
+from ostinato.models.ids import RunId, RunLike
 from ostinato.models.policy import PolicyOptions
 from ostinato.models.run import Run
 from ostinato.models.work_values import GivenCall
 from ostinato.service.runs import EnqueueSpec, check_succeeded
-from ostinato.transactions import Target, TransactionCalls
+from ostinato.transactions import AioPendingRun, Call, Target, TaskCall, TransactionCalls
 
 if TYPE_CHECKING:
     from typing import Protocol
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
         """The same for coroutines."""
 
         async def enqueue(self, spec: EnqueueSpec, calls: Iterable[GivenCall]) -> Iterable[RunId]: ...
-        async def wait(self, id: int, *, timeout: Duration | None = None) -> Run: ...
+        async def wait(self, id: RunLike, *, timeout: Duration | None = None) -> Run: ...
 
 
 __all__ = ["MessageHandle", "RunHandle", "Task", "TaskCall"]
@@ -50,6 +50,9 @@ __all__ = ["MessageHandle", "RunHandle", "Task", "TaskCall"]
 P = ParamSpec("P")
 R = TypeVar("R", covariant=True)
 T = TypeVar("T")
+
+_NOT_GIVEN = object()
+"""A connection that is None was given, and is a mistake."""
 
 
 def _as_it_is(result: Any) -> Any:
@@ -98,15 +101,6 @@ class MessageHandle(RunHandle[Any]):
         return self._sessions.wait(self.id, timeout=timeout)
 
 
-@dataclass(frozen=True, slots=True)
-class TaskCall(Generic[P]):
-    """One call for `enqueue_many`, made by `task.call(…)`: a type checker sees its arguments."""
-
-    task: str
-    args: tuple[Any, ...]
-    kwargs: Mapping[str, Any]
-
-
 class Calls(Generic[P, R]):
     """How calls of a task are enqueued; `using` makes another with other settings."""
 
@@ -128,6 +122,7 @@ class Calls(Generic[P, R]):
     def using(
         self,
         *,
+        on_commit: Literal[False] = False,
         key: str | None = None,
         delay: Duration | None = None,
         at: datetime | None = None,
@@ -144,7 +139,18 @@ class Calls(Generic[P, R]):
         delay: Duration | None = None,
         at: datetime | None = None,
         **policy: Unpack[PolicyOptions],
-    ) -> TransactionCalls[P]: ...
+    ) -> TransactionCalls[P, R]: ...
+
+    @overload
+    def using(
+        self,
+        *,
+        on_commit: Literal[True],
+        key: str | None = None,
+        delay: Duration | None = None,
+        at: datetime | None = None,
+        **policy: Unpack[PolicyOptions],
+    ) -> TransactionCalls[P, R]: ...
 
     @overload
     def using(
@@ -155,29 +161,34 @@ class Calls(Generic[P, R]):
         delay: Duration | None = None,
         at: datetime | None = None,
         **policy: Unpack[PolicyOptions],
-    ) -> TransactionCalls[P]: ...
+    ) -> Calls[P, R] | TransactionCalls[P, R]: ...
 
     def using(
         self,
         *,
-        connection: object | None = None,
-        on_commit: bool | None = None,
+        connection: object = _NOT_GIVEN,
+        on_commit: bool = False,
         key: str | None = None,
         delay: Duration | None = None,
         at: datetime | None = None,
         **policy: Unpack[PolicyOptions],
-    ) -> Calls[P, R] | TransactionCalls[P]:
+    ) -> Calls[P, R] | TransactionCalls[P, R]:
         """The same task with a key (unique while active), a delay or time, or another lane, priority, retry, …
 
         With a `connection` (or session) of psycopg, SQLAlchemy or Django, what is enqueued belongs to its transaction:
         it is committed or rolled back with it. With `on_commit`, Django enqueues it after the commit.
         """
         spec = replace(self._spec, key=key, delay=delay, at=at, options={**self._spec.options, **policy})
-        if connection is None and on_commit is None:
+        if connection is None:
+            raise InvalidInput(
+                "connection cannot be None: nothing would commit the run or roll it back",
+                field="connection",
+                hint="give one of psycopg, SQLAlchemy or Django, or leave it out to enqueue at once",
+            )
+        if connection is _NOT_GIVEN and not on_commit:
             return Calls(spec, self._runs, self._aio_runs, self._transactions, self._decode)
-        return TransactionCalls(
-            Target(connection, bool(on_commit)), spec, self._transactions, partial(_given, spec.task)
-        )
+        target = Target(None if connection is _NOT_GIVEN else connection, on_commit)
+        return TransactionCalls(target, spec, self._transactions, partial(_given, spec.task), self._decode)
 
     @overload
     def enqueue(self: Calls[P, Coroutine[Any, Any, T]], *args: P.args, **kwargs: P.kwargs) -> RunHandle[T]: ...
@@ -195,14 +206,10 @@ class Calls(Generic[P, R]):
         return TaskCall(self._spec.task, args, kwargs)
 
     @overload
-    def enqueue_many(
-        self: Calls[P, Coroutine[Any, Any, T]], calls: Iterable[TaskCall[P] | tuple[Any, ...] | Mapping[str, Any]]
-    ) -> list[RunHandle[T]]: ...
+    def enqueue_many(self: Calls[P, Coroutine[Any, Any, T]], calls: Iterable[Call[P]]) -> list[RunHandle[T]]: ...
 
     @overload
-    def enqueue_many(
-        self, calls: Iterable[TaskCall[P] | tuple[Any, ...] | Mapping[str, Any]]
-    ) -> list[RunHandle[R]]: ...
+    def enqueue_many(self, calls: Iterable[Call[P]]) -> list[RunHandle[R]]: ...
 
     def enqueue_many(self, calls: Iterable[Any]) -> list[RunHandle[Any]]:
         """One run for each call, all in one transaction. A call is a `task.call(…)`, which a type checker sees; or a
@@ -229,19 +236,21 @@ class AioCalls(Generic[P, R]):
         (id,) = await self._runs.enqueue(self._spec, [(args, kwargs)])
         return id
 
-    async def enqueue_many(self, calls: Iterable[TaskCall[P] | tuple[Any, ...] | Mapping[str, Any]]) -> list[RunId]:
+    async def enqueue_many(self, calls: Iterable[Call[P]]) -> list[RunId]:
         """One run for each call, all in one transaction."""
         return list(await self._runs.enqueue(self._spec, _given(self._spec.task, calls)))
 
     @overload
-    async def result(self: AioCalls[P, Coroutine[Any, Any, T]], id: int, timeout: Duration | None = None) -> T: ...
+    async def result(self: AioCalls[P, Coroutine[Any, Any, T]], id: RunLike, timeout: Duration | None = None) -> T: ...
 
     @overload
-    async def result(self, id: int, timeout: Duration | None = None) -> R: ...
+    async def result(self, id: RunLike, timeout: Duration | None = None) -> R: ...
 
-    async def result(self, id: int, timeout: Duration | None = None) -> Any:
-        """Wait until a run of this task has ended; what the function returned, or raises as `RunHandle.result` does."""
-        return self._decode(check_succeeded(await self._runs.wait(id, timeout=timeout)).result)
+    async def result(self, id: RunLike, timeout: Duration | None = None) -> Any:
+        """Wait until a run of this task has ended; what the function returned, or raises as `RunHandle.result` does.
+        Takes its number, or its handle."""
+        ended = await (id.wait(timeout) if isinstance(id, AioPendingRun) else self._runs.wait(id, timeout=timeout))
+        return self._decode(check_succeeded(ended).result)
 
 
 class Task(Calls[P, R], Generic[P, R]):

@@ -6,16 +6,16 @@ What is done with the connection is in `integrations/transactions`; the app hand
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
 from ostinato.durations import Duration, parse_duration
 from ostinato.errors import NotFound
 from ostinato.models.ids import RunId
 from ostinato.models.run import Run
 from ostinato.models.work_values import GivenCall
-from ostinato.service.runs import EnqueueSpec
+from ostinato.service.runs import EnqueueSpec, check_succeeded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,17 +50,35 @@ if TYPE_CHECKING:
     class TransactionDoor(Protocol):
         """What a task needs of its app to enqueue in a transaction."""
 
-        def enqueue(self, target: Target, spec: EnqueueSpec, calls: Iterable[Any]) -> Sequence[PendingRun]: ...
+        def enqueue(
+            self, target: Target, spec: EnqueueSpec, calls: Iterable[Any], decode: Decode
+        ) -> Sequence[PendingRun[Any]]: ...
 
         async def aio_enqueue(
-            self, target: Target, spec: EnqueueSpec, calls: Iterable[Any]
-        ) -> Sequence[AioPendingRun]: ...
+            self, target: Target, spec: EnqueueSpec, calls: Iterable[Any], decode: Decode
+        ) -> Sequence[AioPendingRun[Any]]: ...
 
 
-__all__ = ["AioPendingRun", "AioTransactionCalls", "PendingRun", "Target", "TransactionCalls"]
+__all__ = ["AioPendingRun", "AioTransactionCalls", "Call", "PendingRun", "Target", "TaskCall", "TransactionCalls"]
 
 P = ParamSpec("P")
+R = TypeVar("R", covariant=True)
+T = TypeVar("T")
+Decode = Callable[[Any], Any]
+"""From the stored result to what the function returned."""
 Arguments = Callable[[Iterable[Any]], Iterable[GivenCall]]
+
+
+@dataclass(frozen=True, slots=True)
+class TaskCall(Generic[P]):
+    """One call for `enqueue_many`, made by `task.call(…)`: a type checker sees its arguments."""
+
+    task: str
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+
+
+Call = TaskCall[P] | tuple[Any, ...] | Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +92,7 @@ class Target:
 
 
 @dataclass(slots=True, eq=False)
-class PendingRun:
+class PendingRun(Generic[R]):
     """A run that was enqueued in a transaction: it exists once that is committed."""
 
     id: RunId | None
@@ -84,6 +102,7 @@ class PendingRun:
     """Its row in the outbox of the caller's database; None if it is in the ledger itself."""
     _runs: RunVerbs
     _outbox: OutboxVerbs
+    _decode: Decode
 
     def get(self) -> Run:
         """Its row, as it is now; NotFound before the commit, and after a rollback."""
@@ -100,6 +119,11 @@ class PendingRun:
         with _Committed(self.id):
             return self._runs.wait(self.id, timeout=_left(until))
 
+    def result(self, timeout: Duration | None = None) -> R:
+        """Wait until it has ended; what the function returned, or raises as `RunHandle.result` does. Commit first."""
+        result: R = self._decode(check_succeeded(self.wait(timeout)).result)
+        return result
+
     def cancel(self) -> Run:
         """Cancel it."""
         return self._runs.cancel(self.get().id)
@@ -109,13 +133,14 @@ class PendingRun:
 
 
 @dataclass(slots=True, eq=False)
-class AioPendingRun:
+class AioPendingRun(Generic[R]):
     """The same for coroutines."""
 
     id: RunId | None
     outbox_id: str | None
     _runs: AioRunVerbs
     _outbox: AioOutboxVerbs
+    _decode: Decode
 
     async def get(self) -> Run:
         """Its row, as it is now; NotFound before the commit, and after a rollback."""
@@ -132,6 +157,11 @@ class AioPendingRun:
         with _Committed(self.id):
             return await self._runs.wait(self.id, timeout=_left(until))
 
+    async def result(self, timeout: Duration | None = None) -> R:
+        """Wait until it has ended; what the function returned, or raises as `RunHandle.result` does. Commit first."""
+        result: R = self._decode(check_succeeded(await self.wait(timeout)).result)
+        return result
+
     async def cancel(self) -> Run:
         """Cancel it."""
         return await self._runs.cancel((await self.get()).id)
@@ -140,47 +170,85 @@ class AioPendingRun:
         return _repr(self)
 
 
-class TransactionCalls(Generic[P]):
+class TransactionCalls(Generic[P, R]):
     """How calls of a task are enqueued in a transaction of the caller."""
 
-    def __init__(self, target: Target, spec: EnqueueSpec, door: TransactionDoor, arguments: Arguments) -> None:
+    def __init__(
+        self, target: Target, spec: EnqueueSpec, door: TransactionDoor, arguments: Arguments, decode: Decode
+    ) -> None:
         self._target = target
         self._spec = spec
         self._door = door
         self._arguments = arguments
+        self._decode = decode
 
-    def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> PendingRun:
+    @overload
+    def enqueue(
+        self: TransactionCalls[P, Coroutine[Any, Any, T]], *args: P.args, **kwargs: P.kwargs
+    ) -> PendingRun[T]: ...
+
+    @overload
+    def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> PendingRun[R]: ...
+
+    def enqueue(self, *args: Any, **kwargs: Any) -> PendingRun[Any]:
         """Run it once the transaction is committed, on any node that knows the task."""
-        (pending,) = self._door.enqueue(self._target, self._spec, [(args, kwargs)])
+        (pending,) = self._door.enqueue(self._target, self._spec, [(args, kwargs)], self._decode)
         return pending
 
-    def enqueue_many(self, calls: Iterable[tuple[Any, ...] | Mapping[str, Any]]) -> list[PendingRun]:
+    @overload
+    def enqueue_many(
+        self: TransactionCalls[P, Coroutine[Any, Any, T]], calls: Iterable[Call[P]]
+    ) -> list[PendingRun[T]]: ...
+
+    @overload
+    def enqueue_many(self, calls: Iterable[Call[P]]) -> list[PendingRun[R]]: ...
+
+    def enqueue_many(self, calls: Iterable[Any]) -> list[PendingRun[Any]]:
         """One run for each call."""
-        return list(self._door.enqueue(self._target, self._spec, self._arguments(calls)))
+        return list(self._door.enqueue(self._target, self._spec, self._arguments(calls), self._decode))
 
     @property
-    def aio(self) -> AioTransactionCalls[P]:
+    def aio(self) -> AioTransactionCalls[P, R]:
         """The same for coroutines."""
-        return AioTransactionCalls(self._target, self._spec, self._door, self._arguments)
+        return AioTransactionCalls(self._target, self._spec, self._door, self._arguments, self._decode)
 
 
-class AioTransactionCalls(Generic[P]):
+class AioTransactionCalls(Generic[P, R]):
     """The same from coroutines."""
 
-    def __init__(self, target: Target, spec: EnqueueSpec, door: TransactionDoor, arguments: Arguments) -> None:
+    def __init__(
+        self, target: Target, spec: EnqueueSpec, door: TransactionDoor, arguments: Arguments, decode: Decode
+    ) -> None:
         self._target = target
         self._spec = spec
         self._door = door
         self._arguments = arguments
+        self._decode = decode
 
-    async def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> AioPendingRun:
+    @overload
+    async def enqueue(
+        self: AioTransactionCalls[P, Coroutine[Any, Any, T]], *args: P.args, **kwargs: P.kwargs
+    ) -> AioPendingRun[T]: ...
+
+    @overload
+    async def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> AioPendingRun[R]: ...
+
+    async def enqueue(self, *args: Any, **kwargs: Any) -> AioPendingRun[Any]:
         """Run it once the transaction is committed."""
-        (pending,) = await self._door.aio_enqueue(self._target, self._spec, [(args, kwargs)])
+        (pending,) = await self._door.aio_enqueue(self._target, self._spec, [(args, kwargs)], self._decode)
         return pending
 
-    async def enqueue_many(self, calls: Iterable[tuple[Any, ...] | Mapping[str, Any]]) -> list[AioPendingRun]:
+    @overload
+    async def enqueue_many(
+        self: AioTransactionCalls[P, Coroutine[Any, Any, T]], calls: Iterable[Call[P]]
+    ) -> list[AioPendingRun[T]]: ...
+
+    @overload
+    async def enqueue_many(self, calls: Iterable[Call[P]]) -> list[AioPendingRun[R]]: ...
+
+    async def enqueue_many(self, calls: Iterable[Any]) -> list[AioPendingRun[Any]]:
         """One run for each call."""
-        return list(await self._door.aio_enqueue(self._target, self._spec, self._arguments(calls)))
+        return list(await self._door.aio_enqueue(self._target, self._spec, self._arguments(calls), self._decode))
 
 
 class _Committed:
@@ -199,13 +267,13 @@ class _Committed:
             ) from None
 
 
-def _row_of(pending: PendingRun | AioPendingRun) -> str:
+def _row_of(pending: PendingRun[Any] | AioPendingRun[Any]) -> str:
     if pending.outbox_id is None:
         raise NotFound("there is no run yet: it is enqueued when the transaction is committed")
     return pending.outbox_id
 
 
-def _repr(pending: PendingRun | AioPendingRun) -> str:
+def _repr(pending: PendingRun[Any] | AioPendingRun[Any]) -> str:
     if pending.id is not None:
         return f"<run {pending.id}>"
     return "<run, once it is committed>" if pending.outbox_id is None else f"<run of outbox row {pending.outbox_id}>"

@@ -427,7 +427,7 @@ def test_a_lifespan_stops_what_was_started_on_its_loop_after_it(jobs: Ostinato) 
 
 def test_a_lifespan_without_its_parentheses_is_told(jobs: Ostinato) -> None:
     async def serve() -> None:
-        api = FastAPI(lifespan=jobs.lifespan)
+        api = FastAPI(lifespan=jobs.lifespan)  # type: ignore[arg-type]  # as a type checker says, too
         async with api.router.lifespan_context(api):
             raise AssertionError("it cannot start")
 

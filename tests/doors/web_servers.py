@@ -37,9 +37,12 @@ def until(what: str, holds: Callable[[], T], log: Callable[[], str] = str) -> T:
 
 
 class WebServer:
-    """A server that was started by `python -m`; `{port}` in its words is a free port."""
+    """A server that was started by `python -m`; `{port}` in its words is a free port.
 
-    def __init__(self, folder: Path, *words: str, database: str, ready: str = "/", **environment: str) -> None:
+    It is waited for until it answers at `ready`; without that it is not asked for anything.
+    """
+
+    def __init__(self, folder: Path, *words: str, database: str, ready: str | None = "/", **environment: str) -> None:
         port = free_port()
         self.folder = folder
         self.url = f"http://127.0.0.1:{port}"
@@ -62,7 +65,8 @@ class WebServer:
                 stderr=log,
             )
         try:
-            until("the server answers", self.answers, self.log)
+            if self._ready is not None:
+                until("the server answers", self.answers, self.log)
         except BaseException:
             self.end()
             raise
@@ -85,7 +89,7 @@ class WebServer:
         """Whether it serves."""
         assert self.process.poll() is None, f"the server ended with {self.process.returncode}:\n{self.log()}"
         try:
-            return httpx.get(self.url + self._ready).status_code < 500
+            return httpx.get(self.url + (self._ready or "/")).status_code < 500
         except httpx.TransportError:
             return False
 

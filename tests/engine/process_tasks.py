@@ -91,3 +91,14 @@ def speak() -> None:
     logging.getLogger("shop").info("told %s", "something")
     logging.getLogger("shop").debug("a detail")
     print("wrong", file=sys.stderr, flush=True)
+
+
+def current_span() -> list[str]:
+    """The span that this process is part of, as OpenTelemetry and as what is enqueued see it."""
+    from opentelemetry import trace
+
+    from ostinato.trace_context import current_trace
+
+    context = trace.get_current_span().get_span_context()
+    seen = f"00-{context.trace_id:032x}-{context.span_id:016x}-{context.trace_flags:02x}"
+    return [seen, current_trace() or ""]

@@ -203,7 +203,7 @@ PLAYS = {
 def main() -> None:
     prompt = sys.stdin.read()
     call = CLIS[Path(sys.argv[0]).name](sys.argv[1:], prompt)
-    said = {name: value for name, value in os.environ.items() if name.startswith(("OSTINATO_", "CLAUDE"))}
+    said = {name: value for name, value in os.environ.items() if name.startswith(("OSTINATO_", "CLAUDE", "TRACE"))}
     note = {"argv": sys.argv[1:], "prompt": prompt, "folder": os.getcwd(), "environment": said, "pid": os.getpid()}
     with (HOME / "calls").open("a") as calls:
         calls.write(json.dumps(note) + "\n")

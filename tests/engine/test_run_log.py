@@ -15,7 +15,7 @@ from ostinato.run_log import MOST_SCHEDULES
 from ostinato.testing import FakeClock, drain, simulate
 from tests.engine.conftest import Gate
 
-FIELDS = ("run", "schedule", "task", "state", "attempt", "node", "cause", "reason", "duration")
+FIELDS = ("run", "schedule", "task", "state", "attempt", "node", "cause", "reason", "duration", "trace_id")
 
 
 @pytest.fixture
@@ -50,7 +50,8 @@ def test_a_run_is_logged_when_it_starts_and_when_it_has_ended_with_its_fields(
     started, ended = map(fields, records(logged))
     node = started["node"]
     assert isinstance(node, str)
-    same = {"run": run.id, "schedule": None, "task": "mail", "attempt": 1, "node": node, "cause": None, "reason": None}
+    same = {"run": run.id, "task": "mail", "attempt": 1, "node": node}
+    same |= dict.fromkeys(("schedule", "cause", "reason", "trace_id"))
     assert started == {**same, "state": "running", "duration": None}
     assert ended == {**same, "state": "succeeded", "duration": 1.5}
 

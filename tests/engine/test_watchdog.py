@@ -219,7 +219,12 @@ def block_until(seen: Callable[[], object]) -> None:
 
 
 def test_without_an_engine_health_says_so(memory_app: Ostinato) -> None:
-    assert memory_app.health() == {"ok": False, "node": None, "reason": "no engine is started in this process"}
+    assert memory_app.health() == {
+        "ok": False,
+        "node": None,
+        "reason": "no engine is started in this process",
+        "tasks": {},
+    }
 
 
 def test_health_names_every_service(memory_app: Ostinato) -> None:

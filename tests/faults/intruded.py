@@ -82,8 +82,8 @@ def sqlalchemy() -> None:
 
 
 def django() -> None:
-    from django.conf import settings  # type: ignore[import-untyped]
-    from django.db import connection  # type: ignore[import-untyped]
+    from django.conf import settings
+    from django.db import connection
 
     settings.configure(DATABASES={"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": PATH}})
     with connection.cursor() as cursor:

@@ -17,7 +17,7 @@ from sqlalchemy.pool import NullPool
 
 from ostinato.tasks import Task
 
-__all__ = ["CALLERS", "OpenCaller", "Transaction", "configure_django", "sqlalchemy_url"]
+__all__ = ["CALLERS", "OpenCaller", "Transaction", "configure_django", "django_database", "sqlalchemy_url"]
 
 
 class Transaction(Protocol):
@@ -150,25 +150,25 @@ def _django(url: str) -> Iterator[Transaction]:
 
 def configure_django(url: str, alias: str = "default", **more: Any) -> Any:
     """A new connection of Django to this database."""
-    from django.conf import settings  # type: ignore[import-untyped]
-    from django.db import connections  # type: ignore[import-untyped]
+    from django.conf import settings
+    from django.db import connections
 
     if not settings.configured:
         settings.configure(DATABASES={"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}})
-        import django  # type: ignore[import-untyped]
+        import django
 
         django.setup()
     if alias in connections:
         connections[alias].close()
         del connections[alias]
-    connections.settings[alias] = connections.configure_settings({"default": _settings(url), alias: _settings(url)})[
-        alias
-    ]
+    configured = connections.configure_settings({"default": django_database(url), alias: django_database(url)})
+    connections.settings[alias] = configured[alias]
     connections.settings[alias].update(more)
     return connections[alias]
 
 
-def _settings(url: str) -> dict[str, Any]:
+def django_database(url: str) -> dict[str, Any]:
+    """An entry of DATABASES."""
     if url.startswith("sqlite"):
         return {"ENGINE": "django.db.backends.sqlite3", "NAME": url.removeprefix("sqlite:///")}
     parts = urlsplit(url)

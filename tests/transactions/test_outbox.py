@@ -91,7 +91,7 @@ def test_a_rollback_in_another_database_leaves_nothing(app: Ostinato, greet: Tas
         pending = greet.using(connection=connection).enqueue_many([("ada",), ("bob",)])
         connection.rollback()
     assert app.outbox(shop).list() == []
-    with pytest.raises(WaitTimeout, match="is it committed"):
+    with pytest.raises(WaitTimeout, match="no engine is running"):
         pending[0].wait(timeout="10ms")
 
 
@@ -112,7 +112,7 @@ async def test_a_coroutine_writes_into_the_outbox_too(tmp_path: Path) -> None:
 
 
 def test_django_writes_into_the_outbox_of_its_database(app: Ostinato, greet: Task[..., Any], tmp_path: Path) -> None:
-    from django.db import transaction  # type: ignore[import-untyped]
+    from django.db import transaction
 
     connection = configure_django(f"sqlite:///{tmp_path}/django.db")
     app.add_outbox("default").create()
@@ -156,7 +156,7 @@ def test_a_database_without_an_outbox_says_how_to_make_one(app: Ostinato, greet:
         with pytest.raises(StoreError, match="ostinato outbox create URL"):
             greet.using(connection=connection).enqueue("ada")
         assert connection.execute(text("SELECT 1")).scalar() == 1
-    with pytest.raises(StoreError, match="cannot be reached"):
+    with pytest.raises(StoreError, match=r"there is no table ostinato_outbox in .* 'ostinato outbox create URL'"):
         app.outbox(engine).list()
 
 

@@ -192,7 +192,7 @@ def test_where_the_server_listens_comes_from_every_layer(tmp_path: Path) -> None
         ("metrics", True),
     ],
 )
-def test_a_place_where_nobody_can_listen_is_refused(tmp_path: Path, name: str, value: object) -> None:
+def test_a_place_where_nobody_can_listen_is_refused(tmp_path: Path, name: str, value: Any) -> None:
     with pytest.raises(InvalidInput) as told:
         load_settings(tmp_path, {}, **{name: value})
     assert told.value.field == name

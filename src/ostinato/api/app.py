@@ -50,6 +50,7 @@ from ostinato.api.routes import (
     tokens,
 )
 from ostinato.api.security import SecurityMiddleware
+from ostinato.api.trace import TraceMiddleware, has_key
 from ostinato.service.metrics import ConnectionCounts
 
 __all__ = ["api_routes", "create_app", "create_metrics_app"]
@@ -104,6 +105,7 @@ def create_app(container: ApiContainer, connections: ConnectionCounts | None = N
         redoc_url=None,
         redirect_slashes=False,
         generate_unique_id_function=lambda route: route.name,
+        telemetry={"exclude": has_key},  # newer versions make spans of requests by themselves
     )
     _hold(app, container, connections)
     app.state.live_sockets = Counter[str]()
@@ -113,6 +115,7 @@ def create_app(container: ApiContainer, connections: ConnectionCounts | None = N
         app.include_router(router, dependencies=[Depends(only_known)])
     app.router.default = Page()
     # The last that is added is the first that a request meets.
+    app.add_middleware(TraceMiddleware)
     app.add_middleware(IdempotencyStore, container=container)
     app.add_middleware(BodyLimit)
     app.add_middleware(AuthenticationMiddleware, authenticator=app.state.authenticator)

@@ -47,6 +47,7 @@ __all__ = [
 
 _GAP = 2
 _NARROWEST = 8
+_ANY_WIDTH = 1_000_000
 _WORTHWHILE = 12
 """What an optional column needs at least, or all that it has to say."""
 _READABLE = 30
@@ -221,7 +222,8 @@ def confirmed(question: str, consequence: str) -> bool:
 
 
 def table(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], *, otherwise: str = "") -> None:
-    """Rows under titles, without lines around them; one line for each row, never wider than the terminal.
+    """Rows under titles, without lines around them; one line for each row, never wider than the terminal. In a pipe or
+    a file nothing is cut, unless COLUMNS asks for it.
 
     Without rows there is no table, but what is said instead.
     """
@@ -236,10 +238,11 @@ def table(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], *, otherwis
     lines: list[list[Styled]] = [[Styled(column.title, "bold") for column in columns]]
     lines += [[Styled(clean(_text(cell)), _style(cell)) for cell in row] for row in rows]
     natural = [max(cell_len(line[index].text) for line in lines) for index in range(len(columns))]
-    kept = _room_for(columns, natural, console.width)
+    width = console.width if stdout().isatty() or os.environ.get("COLUMNS") else _ANY_WIDTH
+    kept = _room_for(columns, natural, width)
     columns, natural = [columns[index] for index in kept], list(kept.values())
     lines = [[line[index] for index in kept] for line in lines]
-    widths = _fit(natural, [column.flexible for column in columns], console.width)
+    widths = _fit(natural, [column.flexible for column in columns], width)
     for line in lines:
         text = Text()
         for index, (cell, width) in enumerate(zip(line, widths, strict=True)):

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from ostinato.cli.console import Styled, emit_json, paragraph
 from ostinato.cli.doctor_channels import examine_channels
+from ostinato.cli.doctor_outboxes import examine_outboxes
 from ostinato.cli.doctor_telegram import examine_telegram, examine_telegram_settings
 from ostinato.cli.doctor_work import examine_work
 from ostinato.cli.finding import NAMED, Finding, named
@@ -38,7 +39,7 @@ _AHEAD = timedelta(seconds=2)
 
 
 def doctor(*, send: bool = False, common: Common = NO_COMMON) -> int:
-    """Check settings, database, engine, schedules and what they need, channels and the clock.
+    """Check settings, database, engine, schedules and what they need, channels, outboxes and the clock.
 
     Exit code 1 if something fails.
 
@@ -160,6 +161,7 @@ def _database(database: OpenDatabase, path: Path | None, *, send: bool) -> Itera
     yield from _schedules(schedules)
     yield from examine_work(database, schedules, alive, tasks)
     yield from examine_channels(database, schedules, send=send)
+    yield from examine_outboxes(database.app.outboxes, alive)
     yield _clock(database.now, nodes)
     yield from _asleep(database.now, schedules)
 

@@ -14,11 +14,14 @@ from typing import TYPE_CHECKING
 from cyclopts import App, CycloptsError, Parameter
 
 from ostinato.cli.console import json_text, open_streams, say, stdout
+from ostinato.cli.open_database import project_app
 from ostinato.errors import InvalidInput, NotFound, OstinatoError, TimingError, WaitTimeout
 
 if TYPE_CHECKING:
     from cyclopts.help import HelpPanel
     from rich.console import Console, ConsoleOptions
+
+    from ostinato.app import Ostinato
 
 __all__ = ["app", "run"]
 
@@ -85,7 +88,7 @@ for _order, (_name, _target, _help) in enumerate(
         ("timing", "timing:timing", "Explain a timing and show its next times."),
         ("task", "task:app", "List the tasks that can be run."),
         ("node", "node:app", "List, drain and resume nodes: processes whose engine is started."),
-        ("outbox", "outbox:app", "Create outboxes in other databases, and list what waits in them."),
+        ("outbox", "outbox:app", "Create outboxes in other databases; list, retry and remove what waits in them."),
         ("token", "token:app", "Add, list and remove tokens for scripts and other machines."),
         ("audit", "audit:app", "List what people and agents did."),
         ("login", "login:login", "Print a link that logs a browser in, once."),
@@ -98,8 +101,9 @@ for _order, (_name, _target, _help) in enumerate(
     app.command(f"ostinato.cli.{_target}", name=_name, help=_help, sort_key=_order)
 
 
-def run(argv: Sequence[str] | None = None) -> int:
-    """The entry point: carry out the command, answer its exit code."""
+def run(argv: Sequence[str] | None = None, project: Ostinato | None = None) -> int:
+    """The entry point: carry out the command, answer its exit code. `project` is the app where none is named."""
+    project_app.set(project)
     open_streams()
     tokens = _shared_last(list(sys.argv[1:] if argv is None else argv))
     as_json = "--json" in tokens

@@ -24,9 +24,12 @@ if TYPE_CHECKING:
     from ostinato.service.services import Services
     from ostinato.wiring import Container
 
-__all__ = ["OpenDatabase", "load_app", "opened", "os_user"]
+__all__ = ["OpenDatabase", "load_app", "opened", "os_user", "project_app"]
 
 T = TypeVar("T")
+
+project_app: contextvars.ContextVar[Ostinato | None] = contextvars.ContextVar("ostinato_project_app", default=None)
+"""The app of the project whose own command this is, such as `manage.py ostinato`."""
 
 
 class OpenDatabase:
@@ -82,10 +85,11 @@ def opened(common: Common, *, host: str | None = None, port: int | None = None) 
     app = load_app(common, host=host, port=port)
     from ostinato.models.access import Actor
     from ostinato.service.audit import acting
+    from ostinato.trace_context import carrying
     from ostinato.wiring import open_container
 
-    # Before the runner, which takes the context as it is when it begins.
-    with acting(Actor(os_user(), "cli")), asyncio.Runner() as runner:
+    # Before the runner, which takes the context as it is when it begins. A traced script says so by TRACEPARENT.
+    with acting(Actor(os_user(), "cli")), carrying(os.environ), asyncio.Runner() as runner:
         container = runner.run(open_container(app.settings, app.clock, app.registry))
         try:
             yield OpenDatabase(app, container, runner)
@@ -133,10 +137,11 @@ def load_app(
         "metrics": metrics,
     }
     settings = load_settings(**given)
+    project = project_app.get() if common.app is None else None
     target = common.app or settings.app
-    if target is None:
+    if project is None and target is None:
         return Ostinato(settings=settings)
-    app = import_app(target)
+    app = project or import_app(str(target))
     checked = {name: getattr(settings, name) for name, value in given.items() if value is not None}
     if lanes is not None:
         checked["lanes"] = {**app.settings.lanes, **lanes}

@@ -118,6 +118,7 @@ def print_run(database: OpenDatabase, run: Run, *, as_json: bool) -> None:
         ("session", run.session),
         ("key", run.key),
         ("node", run.node),
+        ("trace", run.trace_id),
         ("progress", _progress(run)),
         ("totals", totals_text(run.totals)),
         *_result(run.result),

@@ -318,7 +318,7 @@ class ServerProcess:
 async def _refusal(app: Ostinato, task: str, calls: Sequence[str]) -> dict[str, str] | None:
     """Why these calls of a task cannot be stored; None if they can."""
     try:
-        await app.registry.stored_calls(task, map(_decode_call, calls))
+        await app.registry.stored_calls(task, [_decode_call(call) for call in calls])
     except InvalidInput as error:
         return {"text": str(error), "field": error.field}
     return None

@@ -24,6 +24,7 @@ from ostinato.models.ids import NodeId, RunId
 from ostinato.models.run import NEVER_STARTED, ClaimedRun, Ending, NewRun
 from ostinato.models.states import Cause
 from ostinato.stores.base import RunStore
+from ostinato.tracing import find_tracer
 
 __all__ = ["DirectRuns"]
 
@@ -188,6 +189,7 @@ class DirectRuns:
             if node != self._node():
                 raise Conflict(f"run {claimed.id} was not started: this node lost its lease, and others took over")
             claimed.outer = outer
+            self._runner.tracer = find_tracer()
             loaded = self._runner.load(claimed)
             if (inside := current_context.get(None)) is not None:
                 loaded.context.belong_to(inside)

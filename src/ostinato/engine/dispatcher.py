@@ -12,6 +12,7 @@ import asyncio
 import heapq
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -25,6 +26,10 @@ from ostinato.execution.runner import ActiveRun, Runner
 from ostinato.models.ids import NodeId, RunId
 from ostinato.models.run import ClaimedRun, Ending
 from ostinato.stores.base import Claim, Claimed, RunStore
+from ostinato.tracing import find_tracer
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Link
 
 __all__ = ["Dispatcher"]
 
@@ -66,6 +71,8 @@ class Dispatcher:
         self._is_claiming = False
         self.claims_begun = 0
         self.claims_ended = 0
+        self._asked_at: Micros = 0
+        """When the claim under way was asked for."""
         self._claim_at: Micros | None = 0
         """When a claim is worth trying; None until somebody tells."""
         self._ask_again = False
@@ -148,7 +155,7 @@ class Dispatcher:
         self.claims_begun += 1
         self._unclaimed.clear()
         self._claim_at = None
-        now = self._clock.now()
+        now = self._asked_at = self._clock.now()
         return Claim(self.node, now, now + ahead, room, self._tasks, self._tasks_json)
 
     def release(self) -> None:
@@ -171,6 +178,7 @@ class Dispatcher:
         may_start = not claimed.runs or self._may_start()
         cancelled, self._cancelled = self._cancelled, {}
         full = self._admission.look_at_sessions(claimed.runs)
+        received = self._trace(claimed.runs) if claimed.runs else None
         late: list[Micros] = []
         for run in claimed.runs:
             if run.id in cancelled:
@@ -180,6 +188,7 @@ class Dispatcher:
                 self._runner.refuse(run, Outcome(OutcomeKind.PUT_OFF))
                 continue
             loaded = self._runner.load(run)
+            loaded.received = received
             if full and run.session in full:
                 self._admission.hold(loaded)
             elif run.ready_at <= now and may_start:
@@ -200,6 +209,11 @@ class Dispatcher:
             self.expect(now + LOOK_AGAIN)
         if self._claimed_ahead or self._admission.is_unsettled:
             self.signal.set()
+
+    def _trace(self, runs: Sequence[ClaimedRun]) -> Link | None:
+        """The span of a claim that got these, if somebody traces; the runner is told whether."""
+        self._runner.tracer = tracer = find_tracer()
+        return None if tracer is None else tracer.claim(runs, self._asked_at, self.node)
 
     def start_claimed(self, now: Micros) -> int:
         """Start what was claimed ahead and is ready now; answers how many runs."""

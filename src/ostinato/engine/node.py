@@ -29,6 +29,7 @@ from ostinato.engine.rescuer import Rescuer
 from ostinato.engine.spool import Spool, spool_prefix
 from ostinato.engine.statistics import Statistics
 from ostinato.engine.stopping import Stopping
+from ostinato.engine.task_finder import TaskFinder
 from ostinato.engine.ticker import Ticker
 from ostinato.engine.waker import Waker
 from ostinato.engine.watchdog import LoopMonitor, ServiceHealth, Watchdog
@@ -87,6 +88,7 @@ class Engine:
         self.pruner = Pruner(store.upkeep, clock, self.quarantine)
         self.freshness = FreshnessKeeper(store, clock, self.quarantine, announcer)
         self.replanner = Replanner(store.schedules, clock, self._look)
+        self.task_finder = TaskFinder(store.runs, clock, self.quarantine, registry.find_task)
         self.waker = Waker(
             store, self.ticker, self.dispatcher, self.runner, self.ask_drain, self.quarantine, self.notifier.signal
         )
@@ -210,7 +212,7 @@ class Engine:
 
     def _services(self) -> dict[str, Callable[[], Awaitable[None]]]:
         """By name; the recorder first, so that nothing can end before somebody writes it down."""
-        return {
+        services: dict[str, Callable[[], Awaitable[None]]] = {
             "recorder": self.recorder.run,
             "reporter": self.recorder.report,
             "budgets": self.budgets.run,
@@ -226,6 +228,9 @@ class Engine:
             "notifier": self.notifier.run,
             "quarantine": self.quarantine.run,
         }
+        if self.registry.find_task is not None:
+            services["task_finder"] = self.task_finder.run
+        return services
 
     async def stop(self, grace: float | None = None) -> None:
         """Drain: claim nothing more, let running work end within the grace, cut off the rest, write it, and leave.

@@ -21,6 +21,7 @@ from ostinato.models.ids import ScheduleId
 from ostinato.models.schedule import DueSchedule, FirePlan
 from ostinato.models.states import RunState
 from ostinato.stores.base import ScheduleStore
+from ostinato.tracing import find_tracer
 
 __all__ = ["LOOKAHEAD", "Ticker"]
 
@@ -101,7 +102,11 @@ class Ticker:
                 # All that fitted waits for its due time: do without looking ahead this once.
                 lookahead = 0
                 continue
+            tracer = find_tracer()
+            spans = None if tracer is None else tracer.fire(due.schedules, plans)
             fired = await self.attendance.ask(self._schedules.record_fires(plans, now), look)
+            if spans is not None:
+                spans.end(fired.moved)
             self._count(due.schedules, plans, fired.moved)
             self._announcer.fired(due.schedules, plans, fired, now)
             self._recorded()

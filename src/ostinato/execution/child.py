@@ -14,8 +14,8 @@ import runpy
 import signal
 import sys
 import threading
-from collections.abc import Callable
-from typing import Any, BinaryIO
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import msgspec
 
@@ -28,6 +28,10 @@ from ostinato.execution.output import readable, storable
 from ostinato.logs import NAMED, RecordFormatter, set_up
 from ostinato.models.run import ClaimedRun
 from ostinato.models.states import Cause
+from ostinato.tracing import enter_trace
+
+if TYPE_CHECKING:
+    from ostinato.execution.registry import TaskContexts
 
 __all__: list[str] = []
 
@@ -38,11 +42,17 @@ class _Request(msgspec.Struct):
     function: str
     main: str | None
     path: list[str]
+    setup: str | None
+    """What is called before the task is imported: `module:function`."""
     args: list[Any]
     kwargs: dict[str, Any]
     context_parameter: ContextParameter | None
     max_result: int
     run: ClaimedRun
+    trace: str | None
+    """What it is a part of."""
+    is_traced: bool
+    """Whether that is a span of the parent."""
     log_level: int
     """Of the root logger in the parent: no other part of how it logs can be handed over."""
 
@@ -98,6 +108,9 @@ def _find(request: _Request) -> Any:
 def _call(request: _Request, context: _ChildContext) -> Outcome:
     current_context.set(context)
     try:
+        if request.setup is not None:
+            module, _, name = request.setup.partition(":")
+            getattr(importlib.import_module(module), name)()
         found = _find(request)
     except BaseException as error:
         outcome = raised(error)
@@ -109,6 +122,7 @@ def _call(request: _Request, context: _ChildContext) -> Outcome:
             cause=Cause.NOT_STARTED,
         )
     set_up(request.log_level, RecordFormatter(NAMED), sys.stdout)  # unless its module has done that
+    _enter_trace(request)
     function, contexts = getattr(found, "function", found), getattr(found, "contexts", None)
     signature = TaskSignature(request.task, function, request.context_parameter)
     try:
@@ -116,9 +130,28 @@ def _call(request: _Request, context: _ChildContext) -> Outcome:
         args, kwargs = bind_context(request.context_parameter, args, kwargs, context)
         with contextlib.nullcontext() if contexts is None else contexts.enter():
             value = function(*args, **kwargs)
-            return returned(asyncio.run(value) if asyncio.iscoroutine(value) else value, request.max_result)
+            if asyncio.iscoroutine(value):
+                value = asyncio.run(_awaited(value, contexts))
+            return returned(value, request.max_result)
     except BaseException as error:
         return raised(error)
+
+
+def _enter_trace(request: _Request) -> None:
+    """Whatever the function enqueues belongs to the trace of its run, and so do its spans, if it makes some."""
+    if request.trace is None:
+        return
+    if request.is_traced:
+        # The parent makes spans: so may the function, and it may import what it needs for that only now.
+        with contextlib.suppress(ImportError):
+            importlib.import_module("opentelemetry.trace")
+    enter_trace(request.trace)
+
+
+async def _awaited(coroutine: Coroutine[Any, Any, Any], contexts: TaskContexts | None) -> Any:
+    enter = None if contexts is None else contexts.enter_async
+    async with contextlib.nullcontext() if enter is None else enter():
+        return await coroutine
 
 
 def _take_stdin() -> int:
@@ -166,6 +199,7 @@ def main() -> None:
             "error": outcome.error and storable(outcome.error),
             "result": outcome.result,
             "begun": outcome.begun,
+            "exception": outcome.exception,
             "delay": None if outcome.delay is None else micros_of(outcome.delay),
         }
     )

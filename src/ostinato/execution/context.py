@@ -24,8 +24,19 @@ from ostinato.models.output import OutputPart
 from ostinato.models.run import USAGE, ClaimedRun, Progress
 from ostinato.models.states import Trigger
 from ostinato.timing.zones import local_time
+from ostinato.trace_context import own_trace
+from ostinato.tracing import RunSpan, enter_trace
 
-__all__ = ["DRAINING", "NOT_DRAINING", "RunContext", "checked_total", "current_context", "current_run", "finite"]
+__all__ = [
+    "DRAINING",
+    "NOT_DRAINING",
+    "RunContext",
+    "checked_total",
+    "current_context",
+    "current_run",
+    "enter",
+    "finite",
+]
 
 DRAINING, NOT_DRAINING = b"1", b"0"
 """What work in a process of its own is told of its node."""
@@ -39,6 +50,16 @@ def current_run() -> RunContext:
         return current_context.get()
     except LookupError:
         raise NotRunning("current_run() works only inside a running task") from None
+
+
+def enter(context: RunContext) -> None:
+    """From here on, this task or thread is part of the run, and of its trace. In a context of its own: there is nothing
+    to reset."""
+    current_context.set(context)
+    if context.span is not None:
+        context.span.enter()
+    elif context.trace is not None:
+        enter_trace(context.trace)
 
 
 def finite(what: str, value: Any) -> float:
@@ -90,6 +111,7 @@ class RunContext:
         "mask",
         "on_drain",
         "saw_cancel",
+        "span",
         "spends",
     )
 
@@ -109,6 +131,8 @@ class RunContext:
         """What the gate before this run gave to it."""
         self.mask = NO_SECRETS
         """Hides the secrets of this run in whatever is shown of it."""
+        self.span: RunSpan | None = None
+        """Of this attempt, if this process makes spans."""
         self.spends = False
         """Whether the work has begun to cost money that it may never tell of."""
         self._progress: Progress | None = None
@@ -246,6 +270,13 @@ class RunContext:
     @property
     def claimed(self) -> ClaimedRun:
         return self._claimed
+
+    @property
+    def trace(self) -> str | None:
+        """What the work is a part of and hands on, as trace_context.py has it: that of its span, or of its row."""
+        if self.span is not None:
+            return self.span.trace
+        return None if self._claimed.trace is None else own_trace(self._claimed.trace)
 
     @property
     def totals(self) -> dict[str, float]:

@@ -12,19 +12,22 @@ import msgspec
 
 from ostinato.clock import Micros
 from ostinato.execution.context import RunContext
-from ostinato.execution.outcome import Outcome
+from ostinato.execution.outcome import Outcome, OutcomeKind
 from ostinato.execution.retry import decide
 from ostinato.execution.secrets import NO_SECRETS, Mask
 from ostinato.execution.throttle import is_full
 from ostinato.models.budget import MICRO, UNKNOWN
 from ostinato.models.policy import Policy
 from ostinato.models.project import Conversation
-from ostinato.models.run import ClaimedRun, Finish, SessionUsage
+from ostinato.models.run import ClaimedRun, Finish, SessionUsage, is_failing
 from ostinato.models.session import SHARED_TURN
 from ostinato.models.states import RunState
 from ostinato.models.work_kinds import Work
+from ostinato.tracing import RunSpan
 
-__all__ = ["make_finish"]
+__all__ = ["end_span", "make_finish"]
+
+_FAILURES = frozenset({OutcomeKind.FAILED, OutcomeKind.ABORTED, OutcomeKind.CUT_OFF})
 
 
 def make_finish(
@@ -50,6 +53,15 @@ def make_finish(
         finish.usage = SessionUsage(session, used) if used and session is not None else None
         finish.throttled = is_full(**told)
     return finish
+
+
+def end_span(span: RunSpan, finish: Finish, outcome: Outcome, mask: Mask) -> None:
+    """The span of an attempt ends as its finish says; of what it says, secrets are hidden as they are there."""
+    finish.begins_trace = span.begins
+    failed = None
+    if outcome.kind in _FAILURES or is_failing(finish):
+        failed = mask.hide_in(outcome.reason) or finish.reason or str(finish.cause)
+    span.end(finish, failed, outcome.exception)
 
 
 def _without_errors(totals: str) -> str | None:

@@ -22,6 +22,8 @@ from ostinato.plurals import a_or_an
 __all__ = ["Blame", "Outcome", "OutcomeKind", "cause_of", "ended", "raised", "returned"]
 
 _ERROR_CAP = 16_000
+_ABOVE_WORK = ("ostinato.execution", "ostinato.integrations")
+"""The modules that call the work of users."""
 MAX_RESULT = 1_048_576
 """How many bytes of JSON a task may return, unless the settings say another number."""
 
@@ -76,6 +78,8 @@ class Outcome:
     """The id of the conversation that it leaves behind."""
     context: Mapping[str, int] | None = None
     """How full the context of its agent is, as far as that told: `context_used` of `context_window` tokens."""
+    exception: str | None = None
+    """The name of what was raised, for traces."""
     recorded: Callable[[], None] | None = None
     """Called once the ledger has it: what was kept until then can go."""
 
@@ -154,14 +158,19 @@ def _read(error: BaseException) -> Outcome:
     if isinstance(error, UnfitArguments):
         return Outcome(OutcomeKind.ABORTED, reason=str(error), cause=Cause.BAD_ARGUMENTS, begun=False)
     if isinstance(error, Abort):
-        return Outcome(OutcomeKind.ABORTED, reason=str(error) or "aborted", error=story(error))
-    return Outcome(OutcomeKind.FAILED, reason=one_line(error), error=story(error))
+        return Outcome(OutcomeKind.ABORTED, reason=str(error) or "aborted", error=story(error), exception=_name(error))
+    return Outcome(OutcomeKind.FAILED, reason=one_line(error), error=story(error), exception=_name(error))
+
+
+def _name(error: BaseException) -> str:
+    kind = type(error)
+    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
 
 
 def story(error: BaseException) -> str:
     """The traceback, without our own frames above the work, of bounded length."""
     frames = error.__traceback__
-    while frames is not None and frames.tb_frame.f_globals.get("__name__", "").startswith("ostinato.execution"):
+    while frames is not None and frames.tb_frame.f_globals.get("__name__", "").startswith(_ABOVE_WORK):
         frames = frames.tb_next
     text = "".join(traceback.format_exception(type(error), error, frames))
     return text if len(text) <= _ERROR_CAP else text[: _ERROR_CAP // 2] + "\n…\n" + text[-_ERROR_CAP // 2 :]

@@ -37,13 +37,14 @@ from ostinato.models.states import Cause, Trigger
 from ostinato.models.work import Function, ProcessWork, Shell, Work
 from ostinato.models.work_kinds import WorkKind
 from ostinato.stores.base import ProjectStore
+from ostinato.trace_context import trace_environment
 
 __all__ = ["Preparation", "needs_preparation"]
 
 _WAIT = timedelta(seconds=30)
 """Until a run looks again whether others have used what they reserved of its budget."""
 _OUTAGE = timedelta(seconds=5)
-_OF_OUTER_RUN = frozenset({"OSTINATO_GATE", "OSTINATO_REPORT"})
+_OF_OUTER_RUN = frozenset({"OSTINATO_GATE", "OSTINATO_REPORT", "TRACEPARENT", "TRACESTATE"})
 """The engine may be started by a run of another one; what that was given is not for ours."""
 _FOR_ANYBODY = re.compile(r"PATH|LANG|LC_\w+|TZ|TERM")
 """What a command of another user gets of the engine's environment: the rest may hold what is not for that user."""
@@ -163,6 +164,7 @@ class Preparation:
             folder,
             {
                 **(self._for_anybody if of_other else self._environment),
+                **trace_environment(call.context.trace),
                 **found.environment,
                 **_said_of(claimed, call.context),
             },

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sized
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -38,6 +38,10 @@ class TaskContexts:
     """What is entered around each call of a task of one app, on the thread or in the coroutine that calls it."""
 
     enter: Callable[[], AbstractContextManager[object]] = nullcontext
+    enter_async: Callable[[], AbstractAsyncContextManager[object]] | None = None
+    """Of coroutines, if it is another."""
+    process_setup: str | None = None
+    """`module:function`, which a process of its own calls before it imports the task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +92,9 @@ class Registry:
     listeners: Listeners = field(default_factory=Listeners)
     on_new_task: Callable[[str], None] | None = None
     """Told the name of a task that was added."""
+    find_task: Callable[[str], bool] | None = None
+    """Asked for the name of a task that no node knows: imports and registers it, if it is one, and says whether it has.
+    It is called on a thread, and must not raise."""
     check_seconds: float = DEFAULT_TUNING.check_seconds
     contexts: TaskContexts = field(default_factory=TaskContexts)
     declared: dict[str, TaskSchedule] = field(default_factory=dict)
@@ -165,11 +172,21 @@ class Registry:
         return self.encode_calls(task, calls)
 
     def encode_calls(self, task: str, calls: Iterable[GivenCall]) -> list[Function]:
-        """Calls of a task as they are stored; InvalidInput names the argument that does not fit."""
+        """Calls of a task as they are stored; InvalidInput names the argument that does not fit, and of several calls
+        the one that has it."""
         definition = self.tasks.get(task)
         signature = None if definition is None else definition.signature
         encode = (signature or unknown_signature(task)).encode
-        return [Function(task, *encode(args, kwargs)) for args, kwargs in calls]
+        stored: list[Function] = []
+        store = stored.append
+        try:
+            for args, kwargs in calls:
+                store(Function(task, *encode(args, kwargs)))
+        except InvalidInput as error:
+            if not isinstance(calls, Sized) or len(calls) > 1:
+                error.args = (f"calls[{len(stored)}]: {error}",)
+            raise
+        return stored
 
     async def failed_checks(self, names: Iterable[str]) -> dict[str, str]:
         """Run the checks of these names and answer the failed ones, each with its reason."""

@@ -112,6 +112,7 @@ def _finish(run: ClaimedRun, state: RunState, now: Micros, cause: Cause | None, 
         name=counted_as(run.task, run.schedule, run.kind),
         subject="" if run.schedule else subject_of(run.task, run.kind, run.work, run.session),
         project=run.project,
+        trace=run.trace,
     )
 
 

@@ -11,8 +11,8 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from enum import Enum, auto
 from functools import partial
+from typing import TYPE_CHECKING
 
 from ostinato.clock import SECOND, Clock, Micros, Timer, micros_of
 from ostinato.config import Settings
@@ -23,7 +23,7 @@ from ostinato.execution.executors.base import Call, Executor, ExecutorHost
 from ostinato.execution.executors.function import AsyncFunctions, ThreadFunctions
 from ostinato.execution.executors.of_kinds import load_functions, make_executors
 from ostinato.execution.executors.process import ProcessFunctions
-from ostinato.execution.finishing import make_finish
+from ostinato.execution.finishing import end_span, make_finish
 from ostinato.execution.nested import nested_runs
 from ostinato.execution.outcome import Blame, Outcome, OutcomeKind, raised
 from ostinato.execution.output import CappedText
@@ -34,6 +34,7 @@ from ostinato.execution.registry import Registry
 from ostinato.execution.resources import is_exhausted, starved
 from ostinato.execution.retry import decide, undecided
 from ostinato.execution.silence import SilenceWatch
+from ostinato.execution.stops import Stop, obeyed, stopped_outcome
 from ostinato.execution.threads import WorkerThreads
 from ostinato.logs import get_logger, one_line
 from ostinato.models.ids import RunId
@@ -42,22 +43,17 @@ from ostinato.models.policy import OnLostLease, Policy, load_policy
 from ostinato.models.run import CANCELLED, ClaimedRun, Ending, Finish, Report
 from ostinato.models.states import Cause
 from ostinato.models.work import Function, read_work
-from ostinato.models.work_kinds import is_added, is_task
+from ostinato.models.work_kinds import is_added
 from ostinato.stores.base import ProjectStore
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Link
+
+    from ostinato.tracing import Tracer
 
 __all__ = ["ActiveRun", "Runner"]
 
 log = get_logger("ostinato.execution")
-
-
-class Stop(Enum):
-    """Why a run was told to stop before its time."""
-
-    CANCELLED = auto()
-    TIMED_OUT = auto()
-    SILENT = auto()
-    CUT_OFF = auto()
-    UNLEASED = auto()
 
 
 class ActiveRun:
@@ -71,6 +67,7 @@ class ActiveRun:
         "executor",
         "policy",
         "preparing",
+        "received",
         "refusal",
         "runner",
         "silence",
@@ -95,6 +92,8 @@ class ActiveRun:
         self.stop: Stop | None = None
         self.ending = CANCELLED
         """Why it was told to stop, if it was."""
+        self.received: Link | None = None
+        """To the span of the claim that got it, if there is one."""
 
     def done(self, outcome: Outcome) -> None:
         """Its call has ended."""
@@ -138,6 +137,8 @@ class Runner:
         self._given_up: set[ActiveRun] = set()
         """Recorded as ended, while their code goes on here."""
         self._is_draining = False
+        self.tracer: Tracer | None = None
+        """Makes the spans of runs; whoever hands in claimed runs looks whether there is one, once for a batch."""
         self.idle = asyncio.Event()
         self.idle.set()
         self.on_report: Callable[[], None] = lambda: None
@@ -205,6 +206,8 @@ class Runner:
         claimed.started_at = self._clock.now()
         self._active[claimed.id] = active
         self.idle.clear()
+        if self.tracer is not None:
+            active.context.span = self.tracer.run(claimed, active.received)
         if active.call is None:
             assert active.refusal is not None
             self.complete(active, active.refusal)
@@ -271,6 +274,8 @@ class Runner:
         for active in lost:
             _disarm(active)
             _halt(active, now=True)
+            if active.context.span is not None:
+                active.context.span.abandon("its node lost its lease: others took over")
         return [active.claimed.id for active in lost]
 
     def take_reports(self) -> list[Report]:
@@ -311,7 +316,7 @@ class Runner:
         if active.call is None or self._active.get(active.claimed.id) is not active:
             return  # nobody waits for it any more
         if active.stop is not None:
-            self.complete(active, _stopped(active, ended=True))
+            self.complete(active, stopped_outcome(active, ended=True))
         elif preparing.cancelled() or error is not None:
             self.complete(active, _not_started(error or asyncio.CancelledError("its preparation was cancelled")))
         elif (refusal := preparing.result()) is not None:
@@ -371,13 +376,13 @@ class Runner:
         """Record it at once; but what can be killed when it is dead, for others start it anew then."""
         _halt(active, now=True)
         if active.executor is None or not active.executor.kill_seconds:
-            self.complete(active, _stopped(active, ended=True), given_up=True)
+            self.complete(active, stopped_outcome(active, ended=True), given_up=True)
             return
         _disarm(active)
         active.timer = asyncio.get_running_loop().call_later(active.executor.kill_seconds, self._give_up, active)
 
     def _give_up(self, active: ActiveRun) -> None:
-        self.complete(active, _stopped(active, ended=False), given_up=True)
+        self.complete(active, stopped_outcome(active, ended=False), given_up=True)
 
     def complete(self, active: ActiveRun, outcome: Outcome, *, given_up: bool = False) -> None:
         """The second half: outcome, decide, record. A run that was given up completes only once.
@@ -398,9 +403,9 @@ class Runner:
         _disarm(active)
         work = None if active.call is None else active.call.work
         recorded = outcome.recorded
-        if active.stop is not None and not given_up and _obeyed(active, outcome):
+        if active.stop is not None and not given_up and obeyed(active, outcome):
             said = outcome
-            outcome = replace(_stopped(active, ended=True), conversation=said.conversation, begun=said.begun)
+            outcome = replace(stopped_outcome(active, ended=True), conversation=said.conversation, begun=said.begun)
         active.call = None  # it holds the way back to `active`: without the circle, both are freed at once
         if outcome.blame is Blame.NODE and outcome.kind is OutcomeKind.PUT_OFF:
             self._tell_starved(claimed, outcome)
@@ -410,6 +415,8 @@ class Runner:
             log.exception("the outcome of run %s could not be recorded", claimed.id)
             finish = undecided(claimed, error, self._clock.now())
         finish.recorded = recorded
+        if active.context.span is not None:
+            end_span(active.context.span, finish, outcome, active.context.mask)
         if given_up and active.executor is not None:
             self._given_up.add(active)
             finish.given_up = True
@@ -459,38 +466,3 @@ def _disarm(active: ActiveRun) -> None:
     if active.silence is not None:
         active.silence.cancel()
         active.silence = None
-
-
-def _obeyed(active: ActiveRun, outcome: Outcome) -> bool:
-    """Whether the work ended because it was told to, and not by itself at the same moment."""
-    if outcome.kind is OutcomeKind.RETURNED:
-        return active.context.saw_cancel
-    # Of a stopping node, work may say itself what is to become of it.
-    return active.stop is not Stop.CUT_OFF or outcome.kind not in (OutcomeKind.SNOOZED, OutcomeKind.ABORTED)
-
-
-def _stopped(active: ActiveRun, *, ended: bool) -> Outcome:
-    cause, reason = active.ending
-    if not ended:
-        reason += "; it did not end when told to and may still be running"
-        if isinstance(active.executor, ThreadFunctions) and is_task(active.claimed.task):
-            reason += " (isolation='process' can be killed)"
-    match active.stop:
-        case Stop.TIMED_OUT | Stop.SILENT:
-            return Outcome(OutcomeKind.FAILED, reason, cause=cause)
-        case Stop.CUT_OFF if active.executor is None:
-            return Outcome(OutcomeKind.PUT_OFF, "its node was stopped before the work began")
-        case Stop.UNLEASED if active.executor is None:
-            return Outcome(OutcomeKind.PUT_OFF, f"{reason}, and the work had not begun")
-        case Stop.CUT_OFF:
-            return Outcome(OutcomeKind.PUT_BACK if _goes_back(active) else OutcomeKind.CUT_OFF, reason)
-        case Stop.UNLEASED:
-            return Outcome(OutcomeKind.FAILED, reason, cause=cause, blame=Blame.NODE)
-        case _:
-            return Outcome(OutcomeKind.CANCELLED, reason, cause=cause)
-
-
-def _goes_back(active: ActiveRun) -> bool:
-    """Whether its task asks for it, if a node that stops cuts it off."""
-    definition = None if active.call is None else active.call.definition
-    return definition is not None and definition.requeue_on_drain

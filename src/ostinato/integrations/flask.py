@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ostinato.config import parse_flag
+from ostinato.config import read_flag
 from ostinato.errors import InvalidInput
 from ostinato.logs import get_logger
 
@@ -33,10 +33,16 @@ class FlaskScheduler(Protocol):
     def start(self) -> object: ...
 
 
-def init_flask(app: FlaskScheduler, flask_app: Flask) -> None:
-    """Put the app into the Flask app; twice is as once."""
+def init_flask(app: FlaskScheduler, contexts: Any, flask_app: Flask) -> None:
+    """Put the app into the Flask app, and its tasks (by the TaskContexts of its registry) into the app context of
+    that; twice is as once."""
+    before: Any = getattr(contexts.enter, "__self__", None)
+    contexts.enter = flask_app.app_context
     if flask_app.extensions.get("ostinato") is app:
         return
+    if hasattr(before, "import_name"):
+        names = (before.import_name, flask_app.import_name)
+        log.warning("tasks ran in the app context of Flask app %r; from now on they run in that of %r", *names)
     flask_app.extensions["ostinato"] = app
     flask_app.wsgi_app = _Starting(app, flask_app)  # type: ignore[method-assign]  # as Flask says to wrap it
 
@@ -66,7 +72,7 @@ class _Starting:
         """`OSTINATO_ENGINE` is read as OSTINATO_ENABLED is: it may come from a variable, as text."""
         given = self._flask_app.config.get("OSTINATO_ENGINE")
         try:
-            return given in (None, "") or parse_flag("OSTINATO_ENGINE", given)
+            return given in (None, "") or read_flag("OSTINATO_ENGINE", given)
         except InvalidInput as error:
             log.error("no engine is started: %s", error)
             self._process = os.getpid()  # once is enough

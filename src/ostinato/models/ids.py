@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NewType
+from typing import NewType, Protocol
 
-__all__ = ["DeliveryId", "IncidentId", "NodeId", "RuleId", "RunId", "ScheduleId"]
+from ostinato.errors import InvalidInput
+
+__all__ = ["DeliveryId", "IncidentId", "NodeId", "RuleId", "RunId", "RunLike", "ScheduleId", "run_id"]
 
 ScheduleId = NewType("ScheduleId", int)
 RunId = NewType("RunId", int)
@@ -12,3 +14,23 @@ NodeId = NewType("NodeId", str)
 IncidentId = NewType("IncidentId", int)
 RuleId = NewType("RuleId", int)
 DeliveryId = NewType("DeliveryId", int)
+
+
+class Numbered(Protocol):
+    """A run, or a handle of one."""
+
+    @property
+    def id(self) -> int | None: ...
+
+
+RunLike = int | Numbered
+
+
+def run_id(given: RunLike) -> RunId:
+    """The number of a run, which may be given as the run or its handle; InvalidInput if there is none."""
+    number = given if isinstance(given, int) else getattr(given, "id", given)
+    if number is None and given is not None:
+        raise InvalidInput(f"{given!r} has no number yet", field="id", hint="ask the handle itself: handle.wait()")
+    if not isinstance(number, int) or isinstance(number, bool):
+        raise InvalidInput(f"{given!r} is no number of a run", field="id", hint="give its number, or its handle")
+    return RunId(number)

@@ -68,6 +68,7 @@ class PublishedRun(msgspec.Struct, frozen=True, gc=False):
     schedule_id: ScheduleId | None
     zone: str | None
     """Of its schedule; whoever tells a run without one fills it in."""
+    trace_id: str | None = None
 
     @property
     def ended(self) -> bool:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from datetime import datetime
+from typing import Annotated, Literal
 
 import msgspec
 
-from ostinato.clock import Micros
+from ostinato.clock import Micros, from_micros
 from ostinato.errors import NotLoadable
 from ostinato.models.run import NewRun, StoredWork
 
-__all__ = ["Arrival", "OutboxBody", "OutboxRow", "Refusal", "Taken", "read_body"]
+__all__ = ["OUTBOX_SERVICE", "Arrival", "OutboxBody", "OutboxRow", "OutboxState", "Refusal", "Taken", "read_body"]
+
+OutboxState = Literal["waiting", "refused", "failed"]
+OUTBOX_SERVICE = "outbox "
+"""How the names of the services begin that drain one; its own name follows."""
 
 _LAST_INSTANT: Micros = 253_402_300_799_000_000
 """The last second that a datetime can tell."""
@@ -25,6 +30,7 @@ class OutboxBody(msgspec.Struct, frozen=True, omit_defaults=True):
     policy: str
     due_at: Annotated[Micros, msgspec.Meta(ge=0, le=_LAST_INSTANT)]
     key: str | None = None
+    trace: str | None = None
 
     def stored(self, task: str) -> StoredWork:
         """Its work, for a run of this task."""
@@ -51,15 +57,37 @@ class OutboxRow:
     """A row as the outbox has it."""
 
     id: str
-    created_at: Micros
+    created_micros: Micros
     task: str
     body: str
     tries: int = 0
     """How often it was refused."""
     error: str | None = None
     """Why, the last time."""
-    try_at: Micros | None = 0
-    """When to try it again; None if it is not tried any more."""
+    try_micros: Micros | None = 0
+    """When to look at it; None if it is not tried any more."""
+
+    @property
+    def state(self) -> OutboxState:
+        """Whether it waits to be taken, was refused and is tried again, or was given up."""
+        if self.try_micros is None:
+            return "failed"
+        return "refused" if self.tries else "waiting"
+
+    @property
+    def created_at(self) -> datetime:
+        """When it was enqueued."""
+        return _moment(self.created_micros)
+
+    @property
+    def try_at(self) -> datetime | None:
+        """When it is tried again, if it was refused; None if it is not tried any more, or was not tried yet."""
+        return _moment(self.try_micros) if self.try_micros else None
+
+
+def _moment(at: Micros) -> datetime:
+    """Whatever somebody else may have written there."""
+    return from_micros(max(0, min(at, _LAST_INSTANT)))
 
 
 @dataclass(frozen=True, slots=True)

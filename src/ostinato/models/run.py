@@ -13,8 +13,6 @@ from typing import Any, NamedTuple
 from ostinato.clock import Micros, micros_of
 from ostinato.models.budget import UNKNOWN
 from ostinato.models.ids import NodeId, RunId, ScheduleId
-from ostinato.models.incident import SWITCHED_OFF, Notice
-from ostinato.models.notification import NoticeKind
 from ostinato.models.output import OutputPart
 from ostinato.models.policy import Policy, policy_text
 from ostinato.models.project import Conversation
@@ -40,12 +38,10 @@ __all__ = [
     "RunFilter",
     "SessionUsage",
     "StoredWork",
-    "broken_notice",
     "cancelled",
     "concerns_people",
     "ended_as",
     "is_failing",
-    "notice_of",
     "queued_run",
     "stored_work",
     "tells",
@@ -120,6 +116,8 @@ class Run:
     """Why it was asked to stop, while it has not yet stopped."""
     cut: tuple[str, ...] = ()
     """The fields that are not here as a whole: a list leaves out what is long."""
+    trace_id: str | None = None
+    """The trace that it belongs to, if whoever asked for it, or its node, was traced: 32 hexadecimal digits."""
 
     @property
     def ended(self) -> bool:
@@ -169,6 +167,8 @@ class NewRun:
     """Whether it queues up in its session only when it is ready, and holds up nobody before."""
     key: str | None = None
     project: str | None = None
+    trace: str | None = None
+    """What it is a part of: trace_context.py has the form."""
 
     @property
     def finished_at(self) -> Micros | None:
@@ -193,6 +193,7 @@ def queued_run(
     session: str | None = None,
     key: str | None = None,
     project: str | None = None,
+    trace: str | None = None,
 ) -> NewRun:
     """A run that may start when it is ready, which is its due time if nothing else is said.
 
@@ -211,6 +212,7 @@ def queued_run(
         session=session,
         key=key,
         project=project,
+        trace=trace,
     )
 
 
@@ -240,6 +242,8 @@ class ClaimedRun:
     """Of its schedule; the runner fills in that of the settings for a run that has none."""
     totals: str | None = None
     """What its earlier attempts counted, as JSON."""
+    trace: str | None = None
+    """As its row has it: trace_context.py has the form."""
     outer: Sequence[RunId] = ()
     """The runs that it is executed inside of, the innermost first, if there are any in this database."""
 
@@ -328,6 +332,10 @@ class Finish:
     """Who is told of it, as its policy says."""
     tells: bool = False
     """Whether somebody may want to be told of it, whatever its policy says."""
+    trace: str | None = None
+    """What the run is a part of."""
+    begins_trace: bool = False
+    """Whether its trace began with this attempt: then it is written to the row."""
     recorded: Callable[[], None] | None = None
     """Called by the recorder when this is written, or is nobody's business any more."""
 
@@ -409,6 +417,8 @@ def unstorable(finish: Finish, why: str) -> Finish:
         abandoned=True,
         project=finish.project,
         notify=finish.notify,
+        trace=finish.trace,
+        begins_trace=finish.begins_trace,
     )
 
 
@@ -420,36 +430,6 @@ def is_failing(finish: Finish) -> bool:
 def concerns_people(finish: Finish) -> bool:
     """Whether somebody may have to be told of this end."""
     return bool(finish.tells or finish.notify) or is_failing(finish)
-
-
-def notice_of(finish: Finish) -> Notice:
-    """What is told of an end."""
-    kind = NoticeKind.RUN
-    if is_failing(finish):
-        kind = NoticeKind.FAILED
-    elif finish.state is RunState.SUCCEEDED:
-        kind = NoticeKind.SUCCEEDED
-    elif finish.state is RunState.EXPIRED:
-        kind = NoticeKind.MISSED
-    return Notice(
-        kind,
-        finish.told_as,
-        finish.finished_at,
-        cause=str(finish.cause or finish.state),
-        reason=finish.reason,
-        run=finish.id,
-        schedule=finish.schedule,
-        schedule_id=finish.schedule_id,
-        project=finish.project,
-        due_at=finish.due_at,
-        notify=finish.notify,
-        closes=kind is NoticeKind.SUCCEEDED,
-    )
-
-
-def broken_notice(finish: Finish) -> Notice:
-    """What is told of a schedule that this end switched off."""
-    return replace(notice_of(finish), kind=NoticeKind.BROKEN, cause=SWITCHED_OFF, reason=finish.broken, closes=False)
 
 
 def tells(finishes: Iterable[Finish]) -> bool:

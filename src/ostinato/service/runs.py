@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Any, TypedDict, TypeVar, Unpack
 
 from ostinato.clock import Clock, Micros, from_micros, micros_of, to_micros
-from ostinato.durations import Duration, parse_duration
+from ostinato.durations import Duration, duration_text, parse_duration
 from ostinato.errors import (
     Conflict,
     Draining,
@@ -29,7 +29,7 @@ from ostinato.errors import (
 from ostinato.listeners import Listeners
 from ostinato.models.app_event import AppEvent, AppEventKind
 from ostinato.models.given_up import GivenUp
-from ostinato.models.ids import RunId
+from ostinato.models.ids import RunId, RunLike, run_id
 from ostinato.models.output import OutputLine, OutputPart, lines_to_tell, output_lines, output_text
 from ostinato.models.policy import Policy, PolicyOptions, check_choice, check_key, make_policy, policy_text
 from ostinato.models.run import Ending, NewRun, Run, RunFilter, StoredWork, queued_run
@@ -51,6 +51,8 @@ from ostinato.service.schedules.backfill import BACKFILL_KEYS
 from ostinato.service.schedules.drafts import Code, WorkLike, policy_for_enqueue, resolve_work, stored_work
 from ostinato.service.waiting import Waiting
 from ostinato.stores.base import Store
+from ostinato.trace_context import current_trace
+from ostinato.tracing import sending
 
 __all__ = [
     "EnqueueSpec",
@@ -65,6 +67,8 @@ __all__ = [
 
 Choice = TypeVar("Choice", bound=StrEnum)
 _FIRST_LOOK, _LONGEST_LOOK = 0.005, 0.1
+_LARGEST_ID = 2**63 - 1
+"""That a database can be asked for."""
 _LONGEST_FOLLOW = 0.25
 """Between two looks at output: a node writes what is new twice a second."""
 _TAKEN_KEYS = {MESSAGE_KEYS: "messages of sessions", BACKFILL_KEYS: "backfills"}
@@ -136,7 +140,8 @@ class RunService:
     async def enqueue(self, spec: EnqueueSpec, calls: Iterable[GivenCall]) -> Sequence[RunId]:
         """One run for each call, all in one transaction. For a key that is already active, its run is returned."""
         works = await self._code.stored_calls(spec.task, calls)
-        return await self._enqueue(spec, works, await self._policy_of(spec))
+        with sending("enqueue", spec.task, len(works)):
+            return await self._enqueue(spec, works, await self._policy_of(spec))
 
     async def draft_calls(self, spec: EnqueueSpec, calls: Iterable[GivenCall]) -> Sequence[NewRun]:
         """The runs that `enqueue` would queue, for whoever inserts them in a transaction of their own."""
@@ -166,7 +171,8 @@ class RunService:
         found, options = resolve_work(await stored_work(work, self._code), self._code)
         spec = EnqueueSpec(found.needs or "", policy, key, delay, at)
         settled = await self._policy(found, options, policy, project)
-        (id,) = await self._enqueue(spec, [found], settled, project)
+        with sending("enqueue", counted_as(found.needs, None, found.kind)):
+            (id,) = await self._enqueue(spec, [found], settled, project)
         return id
 
     @audited("run.exec", about=lambda _, run: counted_as(run.task, None, run.kind))
@@ -216,11 +222,12 @@ class RunService:
         _check_key(spec, len(works))
         return _new_runs(spec, works, policy, project, self._clock.now())
 
-    async def get(self, id: int) -> Run:
-        """The run of this number."""
-        found = await self._store.runs.get_run(RunId(id))
+    async def get(self, id: RunLike) -> Run:
+        """The run of this number, or of this handle."""
+        number = run_id(id)
+        found = await self._store.runs.get_run(number) if 0 < number <= _LARGEST_ID else None
         if found is None:
-            raise NotFound(f"there is no run {id}; 'ostinato run ls' lists the latest")
+            raise NotFound(f"there is no run {number}; 'ostinato run ls' lists the latest")
         return found
 
     async def look(self, id: int) -> Run:
@@ -274,12 +281,12 @@ class RunService:
             due_until=_instant("until", wanted.get("until")),
         )
 
-    async def output(self, id: int, *, stamps: bool = False) -> str:
+    async def output(self, id: RunLike, *, stamps: bool = False) -> str:
         """What the run has logged or printed so far; with stamps, each line shows when it arrived."""
         # In a thread: a megabyte of short lines takes seconds, and the engine's loop must turn meanwhile.
         return await asyncio.to_thread(output_text, await self._parts(id), stamps=stamps)
 
-    async def lines(self, id: int, *, after: int = 0) -> Sequence[OutputLine]:
+    async def lines(self, id: RunLike, *, after: int = 0) -> Sequence[OutputLine]:
         """The same as lines, after line number `after`: ask again with the last number to follow it."""
         parts = await self._parts(id)
         return await asyncio.to_thread(lambda: list(output_lines(parts, after)))
@@ -311,18 +318,17 @@ class RunService:
                 return
             await asyncio.sleep(pause)
 
-    async def _parts(self, id: int) -> Sequence[OutputPart]:
-        await self.get(id)
-        return await self._store.runs.read_output(RunId(id))
+    async def _parts(self, id: RunLike) -> Sequence[OutputPart]:
+        return await self._store.runs.read_output((await self.get(id)).id)
 
     @audited("run.cancel")
-    async def cancel(self, id: int, *, reason: str = "cancelled by a person") -> Run:
+    async def cancel(self, id: RunLike, *, reason: str = "cancelled by a person") -> Run:
         """End it if it is queued, ask its node to stop it if it is running; a Conflict if it has ended."""
         run = await self.get(id)
         if not run.ended:
             ending = Ending(Cause.CANCELLED, reason)
             cancelled = await self._store.runs.cancel_runs([run.id], ending, self._clock.now())
-            run = await self.get(id)
+            run = await self.get(run.id)
             if cancelled.ended:
                 log_cancelled(run)
             if cancelled.ended and AppEventKind.RUN_CANCELLED in self._listeners.wanted:
@@ -330,30 +336,32 @@ class RunService:
                 told = (run.id, run.schedule, run.task, run.state, run.cause, run.reason)
                 self._listeners.tell([AppEvent(AppEventKind.RUN_CANCELLED, at, *told, attempt=run.attempt)])
         if run.ended and run.state is not RunState.CANCELLED:
-            raise Conflict(f"run {id} has ended already: {run.state}")
+            raise Conflict(f"run {run.id} has ended already: {run.state}")
         return run
 
     @audited("run.retry", answers="run")
-    async def retry(self, id: int) -> Run:
+    async def retry(self, id: RunLike) -> Run:
         """Run the same work again, now, as a new run; the old row stays as it is."""
         run = await self.get(id)
         if not run.ended:
-            raise Conflict(f"run {id} is {run.state}: it can be retried when it has ended")
+            raise Conflict(f"run {run.id} is {run.state}: it can be retried when it has ended")
         if (why_not := why_not_by_hand(run.work)) is not None:
-            raise Conflict(f"run {id} cannot be retried: {why_not}")
+            raise Conflict(f"run {run.id} cannot be retried: {why_not}")
         assert not isinstance(run.work, Unreadable)
-        new = await self._store.runs.repeat_run(run.id, self._clock.now(), run.work.turn(run.project))
+        with sending("retry", counted_as(run.task, run.schedule, run.work.kind)):
+            turn, trace = run.work.turn(run.project), current_trace()
+            new = await self._store.runs.repeat_run(run.id, self._clock.now(), turn, trace)
         if new is None:
-            raise NotFound(f"run {id} was removed in the meantime")
+            raise NotFound(f"run {run.id} was removed in the meantime")
         return fresh(await self.get(new))
 
-    async def wait(self, id: int, *, timeout: Duration | None = None) -> Run:
+    async def wait(self, id: RunLike, *, timeout: Duration | None = None) -> Run:
         """Wait until the run has ended; WaitTimeout if that takes too long."""
         deadline = _deadline(timeout)
         pause = _FIRST_LOOK
         while not (run := await self.get(id)).ended:
             if time.monotonic() >= deadline:
-                raise WaitTimeout(f"run {id} is still {run.state} after {timeout}")
+                raise WaitTimeout(f"run {run.id} is still {run.state} after {_told(timeout)}")
             await asyncio.sleep(min(pause, max(0.0, deadline - time.monotonic())))
             pause = min(pause * 2, _LONGEST_LOOK)
         return run
@@ -364,7 +372,9 @@ class RunService:
         pause = _FIRST_LOOK
         while active := await self._store.runs.count_active(self._clock.now()):
             if time.monotonic() >= deadline:
-                raise WaitTimeout(f"{counted(active, 'run is', 'runs are')} still queued or running after {timeout}")
+                raise WaitTimeout(
+                    f"{counted(active, 'run is', 'runs are')} still queued or running after {_told(timeout)}"
+                )
             await asyncio.sleep(min(pause, max(0.0, deadline - time.monotonic())))
             pause = min(pause * 2, _LONGEST_LOOK)
 
@@ -414,10 +424,10 @@ def _new_runs(
     spec: EnqueueSpec, works: Sequence[Work], policy: Policy, project: str | None, now: Micros
 ) -> list[NewRun]:
     text = policy_text(policy)
-    due_at = _ready_at(spec, now)
+    due_at, trace = _ready_at(spec, now), current_trace()
     stored = [StoredWork(work.kind, work.needs, work_text(work), text) for work in works]
     return [
-        queued_run(one, policy, Trigger.API, due_at, session=policy.session, key=spec.key, project=project)
+        queued_run(one, policy, Trigger.API, due_at, session=policy.session, key=spec.key, project=project, trace=trace)
         for one in stored
     ]
 
@@ -459,6 +469,11 @@ def _deadline(timeout: Duration | None) -> float:
     return (
         float("inf") if timeout is None else time.monotonic() + parse_duration(timeout, field="timeout").total_seconds()
     )
+
+
+def _told(timeout: Duration | None) -> str:
+    """As people write it, with its unit."""
+    return "" if timeout is None else duration_text(parse_duration(timeout, field="timeout"))
 
 
 def _ready_at(spec: EnqueueSpec, now: Micros) -> Micros:

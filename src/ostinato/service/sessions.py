@@ -10,7 +10,7 @@ from ostinato.clock import Clock, micros_of
 from ostinato.durations import Duration
 from ostinato.errors import Draining, InvalidInput, LaneCleared, MessageStale, NotFound, QueueDropped, QueueFull
 from ostinato.models.event import Event
-from ostinato.models.ids import RunId
+from ostinato.models.ids import RunId, RunLike
 from ostinato.models.policy import MessageOptions, Policy, check_key, check_session, policy_text
 from ostinato.models.run import NewRun, Run, StoredWork, queued_run
 from ostinato.models.session import (
@@ -28,6 +28,7 @@ from ostinato.models.session import (
 from ostinato.models.session_options import NO_OPTIONS, SessionDefaults, SessionOptions, read_session_options
 from ostinato.models.states import Cause, Trigger
 from ostinato.models.work import Agent, Function, JoinableWork, Work, payloads_work, prompt_work
+from ostinato.models.work_kinds import counted_as
 from ostinato.service.audit import audited
 from ostinato.service.busy_keys import when_key_is_free
 from ostinato.service.lanes import LaneService
@@ -37,6 +38,8 @@ from ostinato.service.projects import ProjectService
 from ostinato.service.runs import RunService
 from ostinato.service.schedules.drafts import Code, TaskLike, policy_for_enqueue
 from ostinato.stores.base import Store
+from ostinato.trace_context import current_trace
+from ostinato.tracing import sending
 
 __all__ = ["SessionService"]
 
@@ -123,10 +126,11 @@ class SessionService:
         settled = await self._lanes.settle(policy_for_enqueue(given, to.work))
         if settled.notify and "notify" in policy:
             await self._notifications.check(settled.notify)
-        run = _run(session, to, settled, now, message_id, project)
-        message = Message(run, sent_at=now, joinable=to.joinable, **options)
-        (sent,) = await when_key_is_free(lambda: self._store.sessions.send([message], now), self._key_free_seconds)
-        return _accepted(sent, message)
+        with sending("send", counted_as(to.work.needs, None, to.work.kind)):
+            run = _run(session, to, settled, now, message_id, project)
+            message = Message(run, sent_at=now, joinable=to.joinable, **options)
+            (sent,) = await when_key_is_free(lambda: self._store.sessions.send([message], now), self._key_free_seconds)
+            return _accepted(sent, message)
 
     async def _recipient(self, session: str, payload: Any, task: TaskLike | str | None, agent: Any) -> _Recipient:
         if (task is None) == (agent in (None, False)):
@@ -165,16 +169,18 @@ class SessionService:
             )
         return name, options
 
-    async def wait(self, id: int, *, timeout: Duration | None = None) -> Run:
+    async def wait(self, id: RunLike, *, timeout: Duration | None = None) -> Run:
         """Wait until the run of a message has ended; raises what kept it from starting: QueueDropped, LaneCleared,
         MessageStale."""
         run = await self._runs.wait(id, timeout=timeout)
         if run.cause is Cause.DROPPED:
-            raise QueueDropped(f"the message of run {id} was dropped: the queue of session {run.session!r} was full")
+            raise QueueDropped(
+                f"the message of run {run.id} was dropped: the queue of session {run.session!r} was full"
+            )
         if run.cause is Cause.LANE_CLEARED:
-            raise LaneCleared(f"the message of run {id} was dropped: lane {run.lane!r} was cleared")
+            raise LaneCleared(f"the message of run {run.id} was dropped: lane {run.lane!r} was cleared")
         if run.cause is Cause.STALE:
-            raise MessageStale(f"the message of run {id} was sent before session {run.session!r} was stopped")
+            raise MessageStale(f"the message of run {run.id} was sent before session {run.session!r} was stopped")
         return run
 
     @audited("session.stop")
@@ -228,7 +234,8 @@ def _run(session: str, to: _Recipient, policy: Policy, now: int, message_id: str
         check_key(message_id, "message_id", "give the sender's own id of it, as text")
     stored = StoredWork(to.work.kind, to.work.needs, to.joinable.text, policy_text(policy))
     key = None if message_id is None else message_key(session, message_id)
-    return queued_run(stored, policy, Trigger.MESSAGE, now, session=session, key=key, project=project)
+    trace = current_trace()
+    return queued_run(stored, policy, Trigger.MESSAGE, now, session=session, key=key, project=project, trace=trace)
 
 
 def _settled(options: SessionOptions) -> dict[str, Any]:

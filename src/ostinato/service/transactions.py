@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from ostinato.clock import Clock
-from ostinato.durations import Duration, parse_duration
+from ostinato.durations import Duration, duration_text, parse_duration
 from ostinato.errors import InvalidInput, NotFound, NotLoadable, StoreUnavailable, WaitTimeout
 from ostinato.models.ids import RunId
-from ostinato.models.outbox import Arrival, OutboxRow, Refusal, Taken, read_body
+from ostinato.models.outbox import OUTBOX_SERVICE, Arrival, OutboxRow, Refusal, Taken, read_body
 from ostinato.models.policy import load_policy, policy_text
 from ostinato.models.run import NewRun, queued_run
 from ostinato.models.states import Trigger
@@ -20,6 +21,7 @@ from ostinato.service.lanes import LaneService
 from ostinato.service.notifications import NotificationService
 from ostinato.service.runs import EnqueueSpec, RunService, check_run_key
 from ostinato.stores.base import SharedLedger, Store
+from ostinato.trace_context import own_trace
 
 __all__ = ["Prepared", "TransactionService"]
 
@@ -70,8 +72,19 @@ class TransactionService:
                     await asyncio.sleep(pause)
                     pause = min(pause * 2, _LONGEST_LOOK)
         except TimeoutError:
-            raise WaitTimeout(f"row {row} is not out of its outbox after {timeout}; is it committed?") from None
+            waited = duration_text(timedelta(seconds=seconds or 0))
+            why = await self._why_not_out()
+            raise WaitTimeout(f"row {row} is not out of its outbox after {waited}: {why}") from None
         return found
+
+    async def _why_not_out(self) -> str:
+        """Why a row may still be in its outbox, as far as the ledger knows."""
+        nodes = [node for node in await self._store.nodes.list_nodes(self._clock.now()) if node.state != "lost"]
+        if not nodes:
+            return "no engine is running: start one of an app that has called app.add_outbox(…)"
+        if not any(name.startswith(OUTBOX_SERVICE) for node in nodes for name in node.services):
+            return "is it committed? No running node has said that it drains an outbox: app.add_outbox(…) lets it"
+        return "is it committed? 'ostinato outbox ls' lists what waits, and what was refused and why"
 
     async def take(self, rows: Sequence[OutboxRow]) -> Taken:
         """Take rows into the ledger, each once by its id, in one transaction; what cannot be taken is refused."""
@@ -109,5 +122,6 @@ class TransactionService:
         if policy.notify:
             await self._notifications.warn(policy.notify)
         stored = stored._replace(policy=policy_text(policy))
-        run = queued_run(stored, policy, Trigger.API, body.due_at, session=policy.session, key=body.key)
-        return Arrival(row.id, run, row.created_at)
+        trace = own_trace(body.trace)
+        run = queued_run(stored, policy, Trigger.API, body.due_at, session=policy.session, key=body.key, trace=trace)
+        return Arrival(row.id, run, row.created_micros)

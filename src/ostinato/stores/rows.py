@@ -34,6 +34,7 @@ from ostinato.models.work import Unreadable, load_work
 from ostinato.plurals import whole
 from ostinato.stores.rules import UNREADABLE
 from ostinato.timing import parse_timing
+from ostinato.trace_context import trace_id_of
 
 __all__ = [
     "ATTEMPT_COLUMNS",
@@ -76,7 +77,7 @@ T = TypeVar("T")
 RUN_COLUMNS = (
     "r.id, s.name, r.task, r.state, r.cause, r.reason, r.trigger, r.due_at, r.last_due_at, r.count, r.ready_at, "
     "r.started_at, r.finished_at, r.attempt, r.totals, r.progress, r.result, r.error, r.lane, r.priority, r.session, "
-    "r.key, r.node, r.work, r.project, r.schedule_id, s.zone, r.waiting, r.cancel"
+    "r.key, r.node, r.work, r.project, r.schedule_id, s.zone, r.waiting, r.cancel, r.trace"
 )
 ATTEMPT_COLUMNS = "a.run_id, a.started_at, a.finished_at, a.state, a.error, a.node"
 SCHEDULE_COLUMNS = (
@@ -91,7 +92,7 @@ DUE_COLUMNS = (
 CLAIM_COLUMNS = (
     "r.id, r.token, r.kind, r.task, r.work, r.policy, r.trigger, r.due_at, r.ready_at, r.attempt, r.schedule_id, "
     "s.name, r.session, r.key, r.count, r.node, r.started_at, r.project, s.zone, "
-    "r.totals"
+    "r.totals, r.trace"
 )
 PROJECT_COLUMNS = "p.name, p.folder, p.env, (SELECT count(*) FROM schedules WHERE project = p.name), p.created_at"
 EVENT_COLUMNS = "id, at, kind, session, run_id, data"
@@ -207,7 +208,7 @@ def load_run(row: Row, earlier: Sequence[Attempt] = ()) -> Run:
     # fmt: off
     (id, schedule, task, state, cause, reason, trigger, due_at, last_due_at, count, ready_at, started_at, finished_at,
      attempt, totals, progress, result, error, lane, priority, session, key, node, work, project,
-     schedule_id, zone, waiting, cancel) = row
+     schedule_id, zone, waiting, cancel, trace) = row
     # fmt: on
     state, trigger, reason = known_words(state, trigger, reason)
     attempts = tuple(earlier)
@@ -245,6 +246,7 @@ def load_run(row: Row, earlier: Sequence[Attempt] = ()) -> Run:
         zone=zone,
         waiting=bool(waiting),
         cancelling=cancel if state is RunState.RUNNING else None,
+        trace_id=trace_id_of(trace),
     )
 
 

@@ -203,7 +203,9 @@ class RunStore(Protocol):
         """
         ...
 
-    async def repeat_run(self, id: RunId, now: Micros, turn: str | None = None) -> RunId | None:
+    async def repeat_run(
+        self, id: RunId, now: Micros, turn: str | None = None, trace: str | None = None
+    ) -> RunId | None:
         """A new run, by hand and ready now, of the same work with the same policy; None if there is no such run. It
         waits in the session of the first, or, if that was in none that people see, in the one of its `turn`."""
         ...

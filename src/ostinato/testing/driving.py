@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from ostinato.app import Ostinato
 from ostinato.clock import Clock, Micros, from_micros, micros_of, to_micros
+from ostinato.config import database_file
 from ostinato.durations import Duration, parse_duration
 from ostinato.engine.node import Engine
 from ostinato.errors import InvalidInput, NotRunning, WaitTimeout
@@ -88,22 +89,24 @@ def rehearse(
 ) -> Iterator[Ostinato]:
     """Put an existing app, such as your project's, on another clock and database for a while.
 
-    With `eager=True`, what is enqueued is executed at once, and its function is called in the caller's thread.
+    With `eager=True`, what is enqueued is executed at once, and its function is called in the caller's thread. No
+    transaction reaches a database in memory: what is enqueued with a `connection` is in the ledger at once.
 
     @pytest.fixture
     def app(fake_clock):
         with rehearse(project.app, fake_clock) as app:
             yield app
     """
-    before = app.settings, app.clock
+    before = app.settings, app.clock, app._enqueuer.at_once
     app.stop()
     app.settings, app.clock = replace(app.settings, db=db), clock or FakeClock()
+    app._enqueuer.at_once = eager or (db.startswith("sqlite:") and database_file(db) is None)
     try:
         with eagerly(app) if eager else nullcontext():
             yield app
     finally:
         app.stop()
-        app.settings, app.clock = before
+        app.settings, app.clock, app._enqueuer.at_once = before
 
 
 def _bounded(use: Callable[[Engine], Awaitable[T]], timeout: Duration) -> Callable[[Engine], Awaitable[T]]:

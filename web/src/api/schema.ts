@@ -3297,6 +3297,8 @@ export interface components {
             totals: {
                 [key: string]: number;
             };
+            /** @description The trace that it belongs to, if whoever asked for it, or its node, was traced: 32 hexadecimal digits. */
+            trace_id: string | null;
             /**
              * @description What started a run.
              * @enum {string}

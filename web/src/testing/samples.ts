@@ -12,6 +12,7 @@ export const sampleRun = (changes: Partial<Run> = {}): Run => ({
   cause: null,
   reason: null,
   cancelling: null,
+  trace_id: null,
   trigger: "schedule",
   due_at: "2026-11-16T10:00:00Z",
   last_due_at: null,

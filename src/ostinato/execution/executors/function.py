@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from ostinato.execution.binding import bind_context
-from ostinato.execution.context import current_context
+from ostinato.execution.context import enter
 from ostinato.execution.executors.base import STOPPED, Call
 from ostinato.execution.outcome import Outcome, raised, returned
 from ostinato.execution.threads import WorkerThreads
@@ -21,6 +21,15 @@ __all__ = ["AsyncFunctions", "ThreadFunctions"]
 def _context(call: Call) -> AbstractContextManager[object]:
     assert call.definition is not None
     return call.definition.contexts.enter()
+
+
+async def _within_context(call: Call) -> Any:
+    assert call.definition is not None
+    if (enter := call.definition.contexts.enter_async) is None:
+        with _context(call):
+            return await _invoke(call)
+    async with enter():
+        return await _invoke(call)
 
 
 def _invoke(call: Call) -> Any:
@@ -53,10 +62,9 @@ class AsyncFunctions:
     kill = stop
 
     async def _call(self, call: Call) -> None:
-        current_context.set(call.context)  # the task's own copy of the context: nothing to reset
+        enter(call.context)
         try:
-            with _context(call):
-                outcome = returned(await _invoke(call), self._max_result)
+            outcome = returned(await _within_context(call), self._max_result)
             task = asyncio.current_task()
             if task is not None and task.cancelling():
                 call.context.saw_cancel = True  # it took the CancelledError for a word to end
@@ -88,7 +96,7 @@ class ThreadFunctions:
 
     def start(self, call: Call) -> None:
         def job() -> Outcome:
-            current_context.set(call.context)
+            enter(call.context)
             try:
                 with _context(call):
                     return returned(_invoke(call), self._max_result)

@@ -58,12 +58,20 @@ class _Answer(msgspec.Struct):
     result: str | None
     delay: int | None
     begun: bool
+    exception: str | None
 
     @property
     def outcome(self) -> Outcome:
         delay = None if self.delay is None else timedelta(microseconds=self.delay)
         return Outcome(
-            OutcomeKind[self.kind], self.reason, self.error, self.result, self.cause, delay, begun=self.begun
+            OutcomeKind[self.kind],
+            self.reason,
+            self.error,
+            self.result,
+            self.cause,
+            delay,
+            begun=self.begun,
+            exception=self.exception,
         )
 
 
@@ -164,11 +172,14 @@ def _request(call: Call, max_result: int) -> bytes:
             "function": function.__qualname__,
             "main": getattr(main, "__file__", None) if function.__module__ == "__main__" else None,
             "path": sys.path,
+            "setup": definition.contexts.process_setup,
             "args": work.args,
             "kwargs": work.kwargs,
             "context_parameter": definition.context_parameter,
             "max_result": max_result,
             "run": call.context.claimed,
+            "trace": call.context.trace,
+            "is_traced": call.context.span is not None,
             "log_level": root_level(),
         }
     )

@@ -7,6 +7,7 @@ statement has `%s` for its values. The coroutines of a sync connection wait for 
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Sequence
+from contextlib import nullcontext
 from typing import Any, Protocol, TypeVar
 
 from ostinato.coroutines import driven
@@ -20,7 +21,7 @@ Use = Callable[["Connection"], Coroutine[Any, Any, T]]
 
 _HINT = (
     "give a psycopg Connection or AsyncConnection, a SQLAlchemy Connection, Session, AsyncConnection or AsyncSession, "
-    "or a connection of Django"
+    "or a connection of Django; one of a driver alone, such as sqlite3 or asyncpg, is reached through these"
 )
 
 
@@ -75,7 +76,9 @@ def recognise(connection: object) -> Caller:
                 return _Django(connection)
             case "django", "ConnectionProxy":
                 return _Django(connection._connections[connection._alias])  # type: ignore[attr-defined]
-    raise InvalidInput(f"{type(connection).__name__} is no connection that is known", field="connection", hint=_HINT)
+    kind = type(connection)
+    name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
+    raise InvalidInput(f"{name} is no connection that is known", field="connection", hint=_HINT)
 
 
 class _Psycopg:
@@ -98,14 +101,19 @@ class _Psycopg:
 
     async def fetch(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
         from psycopg import AsyncCursor, Cursor
+        from psycopg.pq import PipelineStatus
         from psycopg.rows import tuple_row
 
+        # In a pipeline, an answer comes with the next sync point: the end of an inner one is such.
+        in_pipeline = self._connection.pgconn.pipeline_status != PipelineStatus.OFF
         if self.is_async:
             async with AsyncCursor(self._connection, row_factory=tuple_row) as waiting:
-                await waiting.execute(statement.encode(), values)
+                async with self._connection.pipeline() if in_pipeline else nullcontext():
+                    await waiting.execute(statement.encode(), values)
                 return [] if waiting.description is None else await waiting.fetchall()
         with Cursor(self._connection, row_factory=tuple_row) as cursor:
-            cursor.execute(statement.encode(), values)
+            with self._connection.pipeline() if in_pipeline else nullcontext():
+                cursor.execute(statement.encode(), values)
             return [] if cursor.description is None else cursor.fetchall()
 
 

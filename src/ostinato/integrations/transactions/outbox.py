@@ -9,8 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol, TypeVar
 
 from ostinato.clock import Micros
+from ostinato.config import without_password
 from ostinato.coroutines import driven
-from ostinato.errors import InvalidInput, StoreError
+from ostinato.errors import InvalidInput, NotFound, StoreError
 from ostinato.integrations.transactions import table
 from ostinato.integrations.transactions.connections import (
     Connection,
@@ -20,11 +21,12 @@ from ostinato.integrations.transactions.connections import (
 )
 from ostinato.models.outbox import OutboxRow
 
-__all__ = ["Outbox", "open_outbox"]
+__all__ = ["LISTED", "Outbox", "open_outbox"]
 
 T = TypeVar("T")
 
-_LISTED = 1_000
+LISTED = 1_000
+"""Rows that a list has at most."""
 
 
 class _Database(Protocol):
@@ -33,6 +35,10 @@ class _Database(Protocol):
     name: str
 
     def dialect(self) -> str: ...
+
+    def file(self) -> str | None:
+        """The file of a SQLite database: to open one that is not there would make it."""
+        ...
 
     async def run(self, use: Use[T]) -> T: ...
 
@@ -55,15 +61,36 @@ class Outbox:
 
     def create(self) -> None:
         """Make the table, if it is not there."""
-        _waited_for(self._ask(lambda db: table.create(db, self._database.dialect())))
+        self._ask(lambda one: one._database.run(lambda db: table.create(db, one._database.dialect())))
 
-    def list(self, limit: int = _LISTED) -> Sequence[OutboxRow]:
+    def list(self, limit: int = LISTED) -> Sequence[OutboxRow]:
         """What waits in it and what was refused, the oldest first."""
-        return _waited_for(self._ask(lambda db: table.list_rows(db, limit)))
+        return self._ask(lambda one: one._run(lambda db: table.list_rows(db, limit)))
+
+    def retry(self, id: str | None = None) -> int:
+        """Have a row tried again, or all that were refused or given up, as if they were new; how many there were."""
+        return self._found(id, self._ask(lambda one: one._run(lambda db: table.retry(db, id))))
+
+    def remove(self, id: str) -> None:
+        """Delete a row: its run is never enqueued, unless a node is taking it just now."""
+        self._found(id, self._ask(lambda one: one._run(lambda db: table.remove(db, id))))
+
+    def _ask(self, question: Callable[[Outbox], Coroutine[Any, Any, T]]) -> T:
+        """On a thread of its own: who looks at it does not end what drains it."""
+        one = Outbox(self._database.apart())
+        return _waited_for(one._once(question(one)))
+
+    def _found(self, id: str | None, rows: int) -> int:
+        if id is not None and not rows:
+            raise NotFound(f"there is no row {id!r} in the outbox {self.name}; 'ostinato outbox ls' lists them")
+        return rows
+
+    def __repr__(self) -> str:
+        return f"<outbox {self.name}>"
 
     async def due(self, now: Micros, limit: int) -> Sequence[OutboxRow]:
         """The rows to take next."""
-        return await self._database.run(lambda db: table.due(db, now, limit))
+        return await self._run(lambda db: table.due(db, now, limit))
 
     async def settle(self, done: Sequence[str], refused: Sequence[tuple[OutboxRow, str, Micros | None]]) -> None:
         """Delete what is in the ledger, and note what is not and when to try it again."""
@@ -73,27 +100,51 @@ class Outbox:
             for row, error, try_at in refused:
                 await table.refuse(db, row, error, try_at)
 
-        await self._database.run(write)
+        await self._run(write)
 
     async def close(self) -> None:
         """Until it is used again."""
         await self._database.close()
 
-    async def _ask(self, use: Use[T]) -> T:
-        database = self._database.apart()
+    async def _run(self, use: Use[T]) -> T:
+        """Use a table that should be there; StoreError says how to make it, if it is not."""
+        makes_it = "'ostinato outbox create URL' makes it, or app.outbox(…).create()"
+        if (file := self._missing_file()) is not None:
+            raise StoreError(f"there is no file {file}; {makes_it}")
         try:
-            return await database.run(use)
+            return await self._database.run(use)
+        except Exception as error:
+            if await self._is_missing():
+                raise StoreError(f"there is no table {table.TABLE} in {self.name}; {makes_it}") from error
+            raise
+
+    def _missing_file(self) -> str | None:
+        file = self._database.file()
+        return None if file is None or os.path.exists(file) else file
+
+    async def _is_missing(self) -> bool:
+        try:
+            return not await self._database.run(lambda db: table.exists(db, self._database.dialect()))
+        except Exception:  # then it is something else, which the first error tells
+            return False
+
+    async def _once(self, answer: Coroutine[Any, Any, T]) -> T:
+        """For whoever holds no connection afterwards."""
+        try:
+            return await answer
         except (InvalidInput, StoreError):
             raise
         except Exception as error:  # of whatever library it is
             raise StoreError(f"the outbox {self.name} cannot be reached: {_first_line(error)}") from error
         finally:
-            await database.close()
+            await self._database.close()
 
 
 def open_outbox(target: object) -> Outbox:
-    """The outbox of a SQLAlchemy Engine or AsyncEngine, of a URL, or of a database alias of Django."""
+    """The outbox of a SQLAlchemy Engine or AsyncEngine, of a URL or a file, or of a database alias of Django."""
     if isinstance(target, str):
+        if "://" not in target and ("." in target or "/" in target):
+            target = f"sqlite:///{target}"
         return Outbox(_by_url(target) if "://" in target else _DjangoDatabase(target))
     names = {kind.__name__ for kind in type(target).__mro__ if kind.__module__.startswith("sqlalchemy.")}
     if "AsyncEngine" in names:
@@ -117,12 +168,21 @@ def _by_url(text: str) -> _Database:
         url = make_url(text)
         if url.drivername in ("postgres", "postgresql"):
             url = url.set(drivername="postgresql+psycopg")
+        table.check_dialect(url.get_backend_name())
         if url.get_dialect().is_async:
             return _AsyncDatabase(url)
         return _SyncDatabase(create_engine(url, pool_pre_ping=True))
-    except (ArgumentError, ModuleNotFoundError) as error:
+    except ModuleNotFoundError as error:
         raise InvalidInput(
-            f"{text!r} cannot be opened: {_first_line(error)}", field="url", hint="write sqlite:///shop.db"
+            f"{without_password(text)!r} cannot be opened: its driver is not installed: {_first_line(error)}",
+            field="url",
+            hint=f"install it, or name one that is: {text.partition('://')[0].partition('+')[0]}+driver://…",
+        ) from error
+    except ArgumentError as error:
+        raise InvalidInput(
+            f"{without_password(text)!r} cannot be opened: {_first_line(error)}",
+            field="url",
+            hint="write sqlite:///shop.db, or postgresql://user@host/shop",
         ) from error
 
 
@@ -137,6 +197,10 @@ class _OneThread:
         if self._pool is None or self._pid != os.getpid():  # after a fork, there is no thread in it
             self._pool, self._pid = ThreadPoolExecutor(1, thread_name_prefix="ostinato-outbox"), os.getpid()
         return await asyncio.get_running_loop().run_in_executor(self._pool, function)
+
+    @property
+    def is_used(self) -> bool:
+        return self._pool is not None
 
     def end(self) -> None:
         if self._pool is not None:
@@ -155,6 +219,9 @@ class _SyncDatabase:
     def dialect(self) -> str:
         name: str = self._engine.dialect.name
         return name
+
+    def file(self) -> str | None:
+        return _file_of(self._engine.url)
 
     async def run(self, use: Use[T]) -> T:
         def work() -> T:
@@ -180,6 +247,9 @@ class _AsyncDatabase:
     def dialect(self) -> str:
         name: str = self._url.get_dialect().name
         return name
+
+    def file(self) -> str | None:
+        return _file_of(self._url)
 
     async def run(self, use: Use[T]) -> T:
         from sqlalchemy.ext.asyncio import create_async_engine
@@ -207,9 +277,15 @@ class _DjangoDatabase:
         vendor: str = self._connection().vendor
         return vendor
 
+    def file(self) -> str | None:
+        connection = self._connection()
+        if connection.vendor != "sqlite" or connection.is_in_memory_db():
+            return None
+        return str(connection.settings_dict["NAME"])
+
     async def run(self, use: Use[T]) -> T:
         def work() -> T:
-            from django.db import transaction  # type: ignore[import-untyped]
+            from django.db import transaction
 
             connection = self._connection()
             connection.close_if_unusable_or_obsolete()
@@ -219,8 +295,9 @@ class _DjangoDatabase:
         return await self._thread.call(work)
 
     async def close(self) -> None:
-        await self._thread.call(lambda: self._connection().close())
-        self._thread.end()
+        if self._thread.is_used:
+            await self._thread.call(lambda: self._connection().close())
+            self._thread.end()
 
     def apart(self) -> _Database:
         return _DjangoDatabase(self.name)
@@ -230,12 +307,26 @@ class _DjangoDatabase:
             from django.db import connections
         except ModuleNotFoundError as error:
             raise StoreError(f"the outbox {self.name!r} is an alias of Django, which is not installed") from error
-        from django.db.utils import ConnectionDoesNotExist  # type: ignore[import-untyped]
+        from django.core.exceptions import ImproperlyConfigured
+        from django.db.utils import ConnectionDoesNotExist
 
         try:
             return connections[self.name]
+        except ImproperlyConfigured as error:
+            raise InvalidInput(
+                f"{self.name!r} is read as a database alias of Django, whose settings are not configured here",
+                field="outbox",
+                hint="name an --app that calls django.setup(), or give a URL such as sqlite:///shop.db",
+            ) from error
         except ConnectionDoesNotExist as error:
             raise InvalidInput(f"Django has no database {self.name!r}", field="outbox") from error
+
+
+def _file_of(url: Any) -> str | None:
+    path: str | None = url.database
+    if url.get_backend_name() != "sqlite" or not path or path == ":memory:" or path.startswith("file:"):
+        return None
+    return path
 
 
 def _waited_for(question: Coroutine[Any, Any, T]) -> T:

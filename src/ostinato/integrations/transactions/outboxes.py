@@ -9,12 +9,9 @@ from typing import Any, Protocol
 from ostinato.clock import Clock
 from ostinato.integrations.transactions.drainer import Drainer
 from ostinato.integrations.transactions.outbox import Outbox, open_outbox
-from ostinato.models.outbox import OutboxRow, Taken
+from ostinato.models.outbox import OUTBOX_SERVICE, OutboxRow, Taken
 
 __all__ = ["Outboxes"]
-
-_SERVICE = "outbox "
-"""How the names of the services begin."""
 
 
 class Watchdog(Protocol):
@@ -55,7 +52,7 @@ class Outboxes:
     def drain(self, watchdog: Watchdog, take: Callable[[Sequence[OutboxRow]], Awaitable[Taken]], clock: Clock) -> None:
         """Start a service for each that has none yet."""
         for outbox in self:
-            name = f"{_SERVICE}{outbox.name}"
+            name = f"{OUTBOX_SERVICE}{outbox.name}"
             if name not in self._drainers:
                 self._drainers[name] = drainer = Drainer(outbox, take, clock, partial(watchdog.tell, name))
                 watchdog.start(name, drainer.run)
@@ -68,4 +65,4 @@ class Outboxes:
     @staticmethod
     def services(watchdog: Watchdog) -> list[str]:
         """The services that drain, by name."""
-        return [name for name in watchdog.services if name.startswith(_SERVICE)]
+        return [name for name in watchdog.services if name.startswith(OUTBOX_SERVICE)]

@@ -16,7 +16,20 @@ from ostinato.integrations.transactions.connections import Connection
 from ostinato.models.outbox import OutboxBody, OutboxRow
 from ostinato.models.run import NewRun
 
-__all__ = ["TABLE", "check_dialect", "create", "create_statements", "delete", "due", "list_rows", "put", "refuse"]
+__all__ = [
+    "TABLE",
+    "check_dialect",
+    "create",
+    "create_statements",
+    "delete",
+    "due",
+    "exists",
+    "list_rows",
+    "put",
+    "refuse",
+    "remove",
+    "retry",
+]
 
 TABLE = "ostinato_outbox"
 
@@ -34,6 +47,7 @@ _EXISTS = {
 _EXISTS["mariadb"] = _EXISTS["mysql"]
 _DUE = f"SELECT {_COLUMNS} FROM {TABLE} WHERE try_at <= %s ORDER BY try_at, created_at, id LIMIT %s"
 _LIST = f"SELECT {_COLUMNS} FROM {TABLE} ORDER BY created_at, id LIMIT %s"
+_REFUSED = "tries > 0"
 _REFUSE = f"UPDATE {TABLE} SET tries = %s, error = %s, try_at = %s WHERE id = %s"
 _AT_ONCE = 100
 """Rows of one statement: databases bound how many values it may have."""
@@ -69,10 +83,15 @@ def check_dialect(dialect: str) -> str:
     return dialect
 
 
+async def exists(db: Connection, dialect: str) -> bool:
+    """Whether the table is there."""
+    return bool((await db.fetch(_EXISTS[check_dialect(dialect)]))[0][0])
+
+
 async def put(db: Connection, dialect: str, runs: Sequence[NewRun], first_at: Micros) -> list[str]:
     """Write the runs into the caller's outbox, each an instant after the one before it, which is the order in which
     they are taken; answers the ids of their rows."""
-    if not (await db.fetch(_EXISTS[check_dialect(dialect)]))[0][0]:
+    if not await exists(db, dialect):
         raise StoreError(
             "this connection does not lead to the database of the ledger, and there is no outbox in its own; create "
             "one there with 'ostinato outbox create URL', and let the app drain it with app.add_outbox(…)"
@@ -106,8 +125,23 @@ async def refuse(db: Connection, row: OutboxRow, error: str, try_at: Micros | No
     await db.fetch(_REFUSE, (row.tries + 1, error, try_at, row.id))
 
 
+async def retry(db: Connection, id: str | None) -> int:
+    """Let this row, or all that were refused, be tried as if they were new; how many there were."""
+    which, values = (_REFUSED, ()) if id is None else ("id = %s", (id,))
+    found = (await db.fetch(f"SELECT count(*) FROM {TABLE} WHERE {which}", values))[0][0]
+    await db.fetch(f"UPDATE {TABLE} SET tries = 0, error = NULL, try_at = 0 WHERE {which}", values)
+    return int(found)
+
+
+async def remove(db: Connection, id: str) -> int:
+    """Delete this row; how many there were."""
+    found = (await db.fetch(f"SELECT count(*) FROM {TABLE} WHERE id = %s", (id,)))[0][0]
+    await delete(db, [id])
+    return int(found)
+
+
 def _body(run: NewRun) -> str:
-    return OutboxBody(run.kind, run.work, run.policy, run.due_at, run.key).text()
+    return OutboxBody(run.kind, run.work, run.policy, run.due_at, run.key, run.trace).text()
 
 
 def _chunks(items: Sequence[Any]) -> Iterator[Sequence[Any]]:

@@ -19,6 +19,7 @@ from ostinato.models.session import in_turn, with_turn
 from ostinato.models.states import Trigger
 from ostinato.models.work import Unreadable
 from ostinato.timing import At, Cron, DailyAt, Dates, Every, Except, Monthly, Or, Timing, Weekly, parse_timing
+from ostinato.trace_context import current_trace
 
 __all__ = ["BACKFILL_KEYS", "MOST", "Backfill", "backfill_runs", "due_between"]
 
@@ -120,7 +121,7 @@ def backfill_runs(schedule: Schedule, policy: Policy, due: Sequence[Micros], now
     """A run by hand for each of these due times, one after the other unless its overlap policy is allow."""
     assert not isinstance(schedule.work, Unreadable)
     turn = with_turn(policy, schedule.work, schedule.project)
-    stored = stored_work(schedule.work, policy)
+    stored, trace = stored_work(schedule.work, policy), current_trace()
     runs = [
         queued_run(
             stored,
@@ -133,6 +134,7 @@ def backfill_runs(schedule: Schedule, policy: Policy, due: Sequence[Micros], now
             # Two people who ask for the same due time at once get the same run.
             key=f"{BACKFILL_KEYS}{schedule.id}:{one}",
             project=schedule.project,
+            trace=trace,
         )
         for one in due
     ]

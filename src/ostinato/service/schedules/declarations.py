@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
 
 from ostinato.clock import Clock, from_micros
 from ostinato.logs import get_logger
@@ -32,6 +33,11 @@ class Declarations:
         self._specs: dict[str, ScheduleSpec] = {}
         self._told: set[str] = set()
         """Those that the log has told of since the start."""
+
+    @property
+    def specs(self) -> Mapping[str, ScheduleSpec]:
+        """Each by its name."""
+        return MappingProxyType(self._specs)
 
     def add(self, spec: ScheduleSpec) -> None:
         """Declare one, or declare it anew."""

@@ -99,6 +99,11 @@ class ScheduleSpec:
     origin: str | None = None
     policy: PolicyOptions = field(default_factory=PolicyOptions)
 
+    def bound(self, zone: str) -> Timing:
+        """Its timing in its zone; in this one, if it names none."""
+        own = self.tz or zone
+        return parse_timing(self.timing, tz=own) if isinstance(self.timing, str) else self.timing.in_zone(own)
+
 
 def make_draft(spec: ScheduleSpec, zone: str, now: Micros, code: Code) -> ScheduleDraft:
     """Check everything and compute the first due time; wrong input is told by its field."""

@@ -54,6 +54,8 @@ from ostinato.service.schedules.removal import Removal
 from ostinato.service.waiting import already_active
 from ostinato.stores.base import Store
 from ostinato.timing import Timing, parse_timing
+from ostinato.trace_context import current_trace
+from ostinato.tracing import sending
 
 __all__ = ["ScheduleService"]
 
@@ -383,7 +385,9 @@ class ScheduleService:
         run = queued_run(stored, policy, Trigger.MANUAL, now, schedule_id=schedule.id, project=schedule.project)
         if turn.session is not None or overlap in (Overlap.QUEUE_ONE, Overlap.QUEUE_ALL, Overlap.CANCEL_RUNNING):
             run = in_turn(run, name, turn)
-        id = await self._store.runs.trigger_run(run, allowed)
+        with sending("trigger", name):
+            run.trace = current_trace()
+            id = await self._store.runs.trigger_run(run, allowed)
         if id is None:
             raise already_active(schedule, await self._store.runs.list_given_up())
         made = await self._store.runs.get_run(id)
@@ -425,8 +429,9 @@ class ScheduleService:
         if dry_run or not wanted:
             return Backfill(times, (), len(due) - len(wanted))
         policy = await self._lanes.settle(schedule.policy)
-        runs = backfill_runs(schedule, policy, wanted, now)
-        return Backfill(times, await self._store.runs.queue_runs(runs, now), len(due) - len(wanted))
+        with sending("backfill", name, len(wanted)):
+            runs = backfill_runs(schedule, policy, wanted, now)
+            return Backfill(times, await self._store.runs.queue_runs(runs, now), len(due) - len(wanted))
 
     @audited("schedule.ping_key")
     async def ping_key(self, name: str, *, new: bool = False) -> ScheduleKey:

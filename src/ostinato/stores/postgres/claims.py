@@ -97,7 +97,8 @@ taken AS (
         SELECT c.id FROM share s JOIN candidate c ON c.position = s.position WHERE c.place <= s.taken
     ))
     RETURNING id, token, kind, task, work, policy, trigger, due_at, ready_at, attempt, schedule_id, session, key,
-              count, node, NULL::bigint AS started_at, project, totals, lane, priority, state, cause, reason, mode
+              count, node, NULL::bigint AS started_at, project, totals, trace, lane, priority, state, cause, reason,
+              mode
 ),
 started AS ({telling("%(now)s", "'started'", "taken")}),
 spent AS (

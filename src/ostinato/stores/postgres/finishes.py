@@ -58,6 +58,7 @@ def _is_plain(finish: Finish) -> bool:
         and not finish.output
         and not finish.abandoned
         and not finish.given_up
+        and not finish.begins_trace
         and finish.conversation is None
         and finish.cause is not Cause.NODE_LOST
         and not concerns_people(finish)

@@ -75,6 +75,7 @@ _COLUMNS = _Columns(
         "burst": "boolean",
         "later": "boolean",
         "key": "text",
+        "trace": "text",
         "finished_at": "bigint",
     }
 )
@@ -237,6 +238,7 @@ def _is_plain(run: NewRun) -> bool:
         and run.schedule_id is None
         and run.session is None
         and run.key is None
+        and run.trace is None
         and run.expires_at is None
         and run.cause is None
         and run.reason is None

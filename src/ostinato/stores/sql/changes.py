@@ -24,6 +24,7 @@ from ostinato.stores.rows import (
 from ostinato.stores.sql.access import AUDIT_COLUMNS, REMOVED_SCHEDULE, load_audit
 from ostinato.stores.sql.connection import Connection, Values
 from ostinato.stores.sql.incidents import changed_incidents
+from ostinato.trace_context import trace_id_of
 
 __all__ = ["changes_since"]
 
@@ -31,7 +32,7 @@ __all__ = ["changes_since"]
 _PUBLISHED_COLUMNS = (
     "r.id, s.name, r.task, r.state, r.cause, r.reason, r.cancel, r.trigger, r.due_at, r.last_due_at, r.count, "
     "r.ready_at, r.started_at, r.finished_at, r.attempt, r.totals, r.progress, r.error, r.lane, r.priority, r.session, "
-    "r.project, r.key, r.node, r.schedule_id, s.zone"
+    "r.project, r.key, r.node, r.schedule_id, s.zone, r.trace"
 )
 _CHANGED_COLUMNS = "s.id, s.name, s.version, s.enabled, s.broken, s.updated_at"
 # The verb as a literal: a prepared query does not know that the index audit_removed holds all of these.
@@ -88,13 +89,14 @@ def _told(row: Sequence[Any]) -> PublishedRun:
     # fmt: off
     (id, schedule, task, state, cause, reason, cancel, trigger, due_at, last_due_at, count, ready_at, started_at,
      finished_at, attempt, totals, progress, error, lane, priority, session, project, key, node, schedule_id,
-     zone) = row
+     zone, trace) = row
     state, trigger, reason = known_words(state, trigger, reason)
     return PublishedRun(
         RunId(id), schedule, task, state, known_cause(cause), reason, cancel if state == "running" else None, trigger,
         from_micros(due_at), moment(last_due_at), count, from_micros(ready_at), moment(started_at),
         moment(finished_at), attempt, load_totals(totals), load_progress(progress), error, lane, priority, session,
         project, key or f"run-{id}", node, None if schedule_id is None else ScheduleId(schedule_id), zone,
+        trace_id_of(trace),
     )
     # fmt: on
 

@@ -14,7 +14,8 @@ from ostinato.clock import Micros
 from ostinato.models.event import EventKind
 from ostinato.models.ids import RunId, ScheduleId
 from ostinato.models.policy import notify_of
-from ostinato.models.run import Ending, Finish, notice_of
+from ostinato.models.run import Ending, Finish
+from ostinato.models.run_notices import notice_of
 from ostinato.models.states import RunState, check_transition
 from ostinato.models.work_kinds import counted_as, subject_of
 from ostinato.stores.runs import NONE_ENDED, Unstarted

@@ -11,7 +11,8 @@ from typing import NamedTuple, TypeVar
 
 from ostinato.clock import Micros
 from ostinato.models.ids import RunId, ScheduleId
-from ostinato.models.run import Finish, broken_notice, cancelled, concerns_people, notice_of
+from ostinato.models.run import Finish, cancelled, concerns_people
+from ostinato.models.run_notices import broken_notice, notice_of
 from ostinato.models.session import used
 from ostinato.models.states import Cause, RunState
 from ostinato.stores.rows import load_ending
@@ -87,6 +88,10 @@ UPDATE sessions SET cost = cost + :cost, tokens_in = tokens_in + :tokens_in, tok
                     turns = turns + :turns, context_used = coalesce(:context_used::bigint, context_used),
                     context_window = coalesce(:context_window::bigint, context_window)
 WHERE key = :key
+"""
+_BEGIN_TRACE = """
+UPDATE runs AS r SET trace = f.trace FROM unnest(:ids::bigint[], :traces::text[]) f (run_id, trace)
+WHERE r.id = f.run_id AND r.trace IS NULL
 """
 _THROTTLE = "UPDATE sessions SET throttled = :throttled WHERE key = :key AND throttled <> :throttled"
 _FORGET_FAILURES = "UPDATE schedules SET failures = 0 WHERE id = ANY (:ids::bigint[]) AND failures > 0"
@@ -206,22 +211,26 @@ async def _lost_tries(db: Connection, missing: Sequence[Finish]) -> list[RunId]:
 
 
 async def _leave(db: C, parts: Parts[C], written: Sequence[Finish]) -> None:
-    """What attempts leave behind: output, a conversation, what they used, the rest of what they reserved."""
+    """What attempts leave behind: output, a trace, a conversation, what they used, the rest of what they reserved."""
     said = [finish for finish in written if finish.output]
     if said:
         await drop_tails(db, [finish.id for finish in said])
         await parts.add_output(db, [(finish.id, finish.token, finish.output) for finish in said])
     await keep_tails(db, [finish.id for finish in written if finish.abandoned and not finish.output])
+    traced = [finish for finish in written if finish.begins_trace]
+    if traced:
+        values = {"ids": [finish.id for finish in traced], "traces": [finish.trace for finish in traced]}
+        await db.run(_BEGIN_TRACE, values)
     # Of several of one key the last counts.
     left = {each.conversation.key: (each.conversation, each.finished_at) for each in written if each.conversation}
     if left:
-        values = {
+        conversed = {
             "keys": list(left),
             "ids": [conversation.id for conversation, _ in left.values()],
             "updated": [finished_at for _, finished_at in left.values()],
             "projects": [conversation.project for conversation, _ in left.values()],
         }
-        await db.run(_CONVERSE, values)
+        await db.run(_CONVERSE, conversed)
     for finish in written:
         if finish.usage is not None:
             await db.run(_USE, {"key": finish.usage.session, **used(finish.usage.used)})

@@ -59,12 +59,16 @@ _CUTOFF = "SELECT (SELECT cutoff_at FROM sessions WHERE key = :key) AS cutoff_at
 _LOOK = f"SELECT c.cutoff_at, a.* FROM ({_CUTOFF}) c LEFT JOIN ({_ACTIVE}) a ON true ORDER BY a.id"
 _LOOK_AT_NEWEST = f"SELECT c.cutoff_at, a.* FROM ({_CUTOFF}) c LEFT JOIN ({_NEWEST}) a ON true"
 _KNOWN = "SELECT id, cause, result FROM runs WHERE key = :key"
+_MOST_TRACES = 8_000
+"""How many characters the traces of a burst may have: those of about a hundred messages."""
 # To the end of the work's text, if it begins as that of the message does: the same task, or the same agent. Another
 # policy makes another run: a budget must hold for what it was given for.
 _JOIN = """
 UPDATE runs SET work = substr(work, 1, length(work) - length(:end::text)) || :between::text || :payload::text
                        || :end::text,
-                ready_at = :closes_at
+                ready_at = :closes_at,
+                trace = CASE WHEN length(trace) > :most THEN trace
+                             ELSE coalesce(trace || :line::text || :trace::text, trace, :trace::text) END
 WHERE id = :id AND state = 'queued' AND burst AND substr(work, 1, length(:head::text)) = :head::text
   AND project IS NOT DISTINCT FROM :project::text AND policy = :policy::text RETURNING id
 """
@@ -217,7 +221,8 @@ async def _join(db: Connection, message: Message, active: Sequence[_Active], now
         return None
     closes_at = message.closes_at(newest.due_at, now)
     of_run = {"id": newest.id, "project": message.run.project, "policy": message.run.policy, "closes_at": closes_at}
-    rows = await db.fetch(_JOIN, {**message.joinable._asdict(), **of_run})
+    of_trace = {"trace": message.run.trace, "line": "\n", "most": _MOST_TRACES}
+    rows = await db.fetch(_JOIN, {**message.joinable._asdict(), **of_run, **of_trace})
     return newest.id if rows else None
 
 

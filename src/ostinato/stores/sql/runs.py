@@ -35,9 +35,9 @@ UPDATE runs SET state = 'running', token = 1, attempt = 1, node = :node, started
 # In a user session it waits its turn again.
 _REPEAT = """
 INSERT INTO runs (schedule_id, kind, task, work, policy, lane, priority, state, trigger, due_at, ready_at, project,
-                  session, mode, waiting, retry_of)
+                  session, mode, waiting, retry_of, trace)
 SELECT schedule_id, kind, task, work, policy, lane, priority, 'queued', 'manual', :now::bigint, :now::bigint, project,
-       t.turn, CASE WHEN t.turn IS NOT NULL THEN 'queue' END, t.turn IS NOT NULL, id
+       t.turn, CASE WHEN t.turn IS NOT NULL THEN 'queue' END, t.turn IS NOT NULL, id, :trace::text
 FROM runs, (
     SELECT CASE WHEN mode IS NOT NULL THEN session ELSE :turn::text END AS turn FROM runs WHERE id = :id
 ) t
@@ -142,9 +142,11 @@ class Runs(ABC, Generic[C]):
             sessions=sessions,
         )
 
-    async def repeat_run(self, id: RunId, now: Micros, turn: str | None = None) -> RunId | None:
+    async def repeat_run(
+        self, id: RunId, now: Micros, turn: str | None = None, trace: str | None = None
+    ) -> RunId | None:
         async def repeat(db: C) -> RunId | None:
-            rows = await db.fetch(_REPEAT, {"id": id, "now": now, "turn": turn})
+            rows = await db.fetch(_REPEAT, {"id": id, "now": now, "turn": turn, "trace": trace})
             if not rows:
                 return None
             new, session, schedule_id = rows[0]

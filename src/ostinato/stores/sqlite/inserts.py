@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any
 
 from ostinato.models.ids import RunId
@@ -12,13 +13,15 @@ from ostinato.stores.sqlite.query import Connection, fetch
 
 __all__ = ["insert_all", "insert_due", "insert_due_one", "insert_one"]
 
-_INTO = """
-INSERT INTO runs (kind, task, work, policy, trigger, due_at, ready_at, lane, state, cause, reason, schedule_id,
+_COLUMNS = """kind, task, work, policy, trigger, due_at, ready_at, lane, state, cause, reason, schedule_id,
                   last_due_at, count, priority, expires_at, session, waiting, mode, burst, later, key, project,
-                  finished_at)
-"""
-_INSERT = f"{_INTO} VALUES {placeholders(24, 1)}"
-_INSERT_BATCH = f"{_INTO} VALUES {placeholders(24)}"
+                  finished_at"""
+_INSERT = f"INSERT INTO runs ({_COLUMNS}) VALUES {placeholders(24, 1)}"
+_INSERT_BATCH = f"INSERT INTO runs ({_COLUMNS}) VALUES {placeholders(24)}"
+# Most runs are not traced, and do not pay for the column.
+_INSERT_TRACED = f"INSERT INTO runs ({_COLUMNS}, trace) VALUES {placeholders(25, 1)}"
+_INSERT_BATCH_TRACED = f"INSERT INTO runs ({_COLUMNS}, trace) VALUES {placeholders(25)}"
+_trace_of = attrgetter("trace")
 
 
 def insert_due(connection: Connection, runs: Sequence[NewRun]) -> None:
@@ -29,7 +32,8 @@ def insert_due(connection: Connection, runs: Sequence[NewRun]) -> None:
 
 def insert_due_one(connection: Connection, run: NewRun) -> list[RunId]:
     """The same for one, whose id is the answer, if it got its row."""
-    rows = fetch(connection, f"{_INSERT} ON CONFLICT DO NOTHING RETURNING id", _values(run))
+    insert, values = _one(run)
+    rows = fetch(connection, f"{insert} ON CONFLICT DO NOTHING RETURNING id", values)
     return [RunId(id) for (id,) in rows]
 
 
@@ -46,10 +50,15 @@ def insert_all(connection: Connection, runs: Sequence[NewRun]) -> list[RunId]:
 
 
 def _insert(connection: Connection, runs: Sequence[NewRun], on_conflict: str = "") -> None:
-    rows = [_values(run) for run in runs]
+    if any(map(_trace_of, runs)):
+        batch, one = _INSERT_BATCH_TRACED, _INSERT_TRACED
+        rows = [(*_values(run), run.trace) for run in runs]
+    else:
+        batch, one = _INSERT_BATCH, _INSERT
+        rows = [_values(run) for run in runs]
     whole = len(rows) // ROWS * ROWS
-    connection.executemany(f"{_INSERT_BATCH} {on_conflict}", batched(rows[:whole]))
-    connection.executemany(f"{_INSERT} {on_conflict}", rows[whole:])
+    connection.executemany(f"{batch} {on_conflict}", batched(rows[:whole]))
+    connection.executemany(f"{one} {on_conflict}", rows[whole:])
 
 
 def _insert_keyed(connection: Connection, run: NewRun) -> RunId:
@@ -62,8 +71,13 @@ def _insert_keyed(connection: Connection, run: NewRun) -> RunId:
 
 def insert_one(connection: Connection, run: NewRun) -> RunId:
     """Insert a row; a key that is active already is an error."""
-    connection.execute(_INSERT, _values(run))
+    connection.execute(*_one(run))
     return RunId(connection.last_insert_rowid())
+
+
+def _one(run: NewRun) -> tuple[str, tuple[Any, ...]]:
+    """The statement for a run, and its values."""
+    return (_INSERT, _values(run)) if run.trace is None else (_INSERT_TRACED, (*_values(run), run.trace))
 
 
 def _values(run: NewRun) -> tuple[Any, ...]:

@@ -35,7 +35,7 @@ __all__ = [
     "told",
 ]
 
-_OF_THE_RUN = {"lane", "priority", "expires_at", "key", "project"}
+_OF_THE_RUN = {"lane", "priority", "expires_at", "key", "project", "trace"}
 
 
 def message(

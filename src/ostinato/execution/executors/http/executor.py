@@ -79,7 +79,7 @@ class HttpCalls:
         try:
             # The instant as well: another database may have a run of the same number, for the same host.
             key = f"{call.context.key}-{call.context.claimed.due_at}"
-            request = first_request(work, process_environment.references, key, _version())
+            request = first_request(work, process_environment.references, key, _version(), call.context.trace)
             answer = await exchange(request, line, work.expects)
             body = Body(answer.headers, call.context.write, call.context.mask)
             async with contextlib.aclosing(answer.pieces()) as pieces:

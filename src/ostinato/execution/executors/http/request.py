@@ -14,6 +14,7 @@ import msgspec
 
 from ostinato.execution.executors.http.addresses import ascii_host
 from ostinato.models.work import Http
+from ostinato.trace_context import trace_headers
 
 __all__ = ["REDIRECTS", "Refusal", "Request", "Target", "Trouble", "first_request", "next_request"]
 
@@ -105,7 +106,7 @@ class Request:
         return [*fields, (b"Connection", b"close")]
 
 
-def first_request(work: Http, resolved: Mapping[str, str], key: str, version: str) -> Request:
+def first_request(work: Http, resolved: Mapping[str, str], key: str, version: str, trace: str | None = None) -> Request:
     """The request that a work asks for, its headers being resolved; Refusal if it cannot be sent."""
     try:
         target = Target.of(work.url)
@@ -121,6 +122,7 @@ def first_request(work: Http, resolved: Mapping[str, str], key: str, version: st
         "Accept": "*/*",
         "Accept-Encoding": "identity",
         "Idempotency-Key": key if re.fullmatch(r"[\x20-\x7e]+", key) else _quoted(key),
+        **trace_headers(trace),
     }
     if work.json is not None:
         body = msgspec.json.encode(work.json)

@@ -1,0 +1,113 @@
+"""Schedules and runs in Django's admin, to look at: nothing can be added, changed or deleted there.
+
+Where the ledger is in a PostgreSQL of DATABASES, Django lists its rows. Elsewhere `ledger_views.py` asks the app.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.core.exceptions import PermissionDenied
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.utils.functional import cached_property
+from django.utils.html import format_html
+
+from ostinato.integrations.django.ledger_views import LedgerView, RunView, ScheduleView
+from ostinato.integrations.django.models import Run, Schedule, ledger_alias
+from ostinato.integrations.django.places import page_url
+
+__all__ = ["RunAdmin", "ScheduleAdmin"]
+
+_MOST_COUNTED = 10_000
+
+
+class _BoundedPaginator(Paginator):
+    """Counts no further than somebody would turn pages: a ledger may have millions of rows."""
+
+    @cached_property
+    def count(self) -> int:
+        return int(self.object_list[:_MOST_COUNTED].count())
+
+
+class _LedgerAdmin(admin.ModelAdmin):
+    """Read-only; `elsewhere` lists what Django cannot query."""
+
+    actions = None
+    show_full_result_count = False
+    paginator = _BoundedPaginator
+    elsewhere: LedgerView
+
+    def get_queryset(self, request: HttpRequest) -> Any:
+        return super().get_queryset(request).using(ledger_alias())
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        if ledger_alias() is None:
+            return self.elsewhere.list(self, request)
+        return super().changelist_view(request, extra_context)
+
+    def change_view(self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any) -> HttpResponse:
+        if ledger_alias() is None:
+            return self.elsewhere.show(self, request, object_id)
+        return super().change_view(request, object_id, *args, **kwargs)
+
+    def delete_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> HttpResponse:
+        raise PermissionDenied
+
+    def history_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> HttpResponse:
+        return self.change_view(request, object_id)
+
+
+@admin.register(Schedule)
+class ScheduleAdmin(_LedgerAdmin):
+    """Schedules."""
+
+    elsewhere = ScheduleView()
+    list_display = ("name", "timing", "enabled", "broken", "next_at", "task", "page")
+    list_filter = ("enabled", "orphaned")
+    search_fields = ("name", "task")
+
+    @admin.display(description="")
+    def page(self, schedule: Schedule) -> str:
+        """A link to the page."""
+        return _link("schedules", schedule.name)
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
+        return [*(field.name for field in Schedule._meta.fields), *(["page"] if page_url() else [])]
+
+    readonly_fields = ("page",)
+
+
+@admin.register(Run)
+class RunAdmin(_LedgerAdmin):
+    """Runs."""
+
+    elsewhere = RunView()
+    list_display = ("id", "schedule", "task", "state", "reason", "due_at", "started_at", "finished_at", "page")
+    list_filter = ("state", "trigger", "due_at")
+    list_select_related = ("schedule",)
+    search_fields = ("=id", "^task", "^schedule__name", "^session")
+    readonly_fields = ("page",)
+
+    @admin.display(description="")
+    def page(self, run: Run) -> str:
+        """A link to the page."""
+        return _link("runs", run.id)
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
+        return [*(field.name for field in Run._meta.fields), *(["page"] if page_url() else [])]
+
+
+def _link(noun: str, name: object) -> str:
+    url = page_url(noun, str(name))
+    return "" if url is None else str(format_html('<a href="{}">open on the page</a>', url))

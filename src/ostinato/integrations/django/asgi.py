@@ -1,0 +1,93 @@
+"""The page, the API and the live stream in an ASGI project, behind the login of its staff."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from importlib import import_module
+from typing import Any, TypeAlias
+
+from django.conf import settings
+from django.contrib.auth import get_user
+from django.core.exceptions import ImproperlyConfigured
+from django.http import HttpRequest
+from django.shortcuts import resolve_url
+from django.urls import NoReverseMatch, reverse
+from starlette.requests import HTTPConnection
+
+from ostinato import Identity
+from ostinato.api.host_login import Who
+from ostinato.api.mount import MountedApp
+from ostinato.integrations.django.connections import around_call
+from ostinato.integrations.django.places import mounted_at
+from ostinato.models.access import RoleName
+
+__all__ = ["mount", "staff"]
+
+AsgiApp: TypeAlias = Callable[[Any, Any, Any], Awaitable[None]]
+
+OPERATE = "ostinato.operate"
+"""The permission of those who may act on schedules and runs."""
+
+
+def mount(application: AsgiApp, path: str = "/jobs", who: Who | None = None) -> AsgiApp:
+    """The project with the page, REST and the stream below this path; all else is the project's.
+
+    `who(request)` says who somebody is; without it, `staff` does.
+    """
+    place = "/" + path.strip("/")
+    if place == "/":
+        raise ImproperlyConfigured("the page cannot be mounted at '/', which is the project's: give a path, '/jobs'")
+    mounted_at(place)
+    return _Mount(application, place, who or _staff_on_thread)
+
+
+class _Mount:
+    """Sends what is below the path to the page."""
+
+    def __init__(self, application: AsgiApp, place: str, who: Who) -> None:
+        self._application = application
+        self._place = place
+        self._who = who
+        self._page: MountedApp | None = None
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        path, root = str(scope.get("path", "")), str(scope.get("root_path") or "").rstrip("/")
+        below = path.removeprefix(root) if root else path
+        if scope["type"] in ("http", "websocket") and (below == self._place or below.startswith(f"{self._place}/")):
+            await self._mounted()({**scope, "root_path": root + self._place}, receive, send)
+        else:
+            await self._application(scope, receive, send)
+
+    def _mounted(self) -> MountedApp:
+        if self._page is None:  # when the URLs of the project can be asked for
+            from ostinato.integrations.django import jobs
+
+            self._page = jobs.asgi(self._who, login_url=f"{_login_url()}?next={{next}}")
+        return self._page
+
+
+def staff(request: HTTPConnection) -> Identity | None:
+    """Who is logged in to Django: superusers are admins, staff with the permission `ostinato.operate` are operators,
+    other staff are viewers, and nobody else gets in."""
+    asked = HttpRequest()
+    store = import_module(settings.SESSION_ENGINE).SessionStore
+    asked.session = store(request.cookies.get(settings.SESSION_COOKIE_NAME))
+    user = get_user(asked)
+    if not (user.is_active and user.is_staff):
+        return None
+    role: RoleName = "admin" if user.is_superuser else "operator" if user.has_perm(OPERATE) else "viewer"
+    return Identity(user.get_username(), role)
+
+
+def _staff_on_thread(request: HTTPConnection) -> Identity | None:
+    """Where the page asks for it, which is no thread of a request."""
+    with around_call():
+        return staff(request)
+
+
+def _login_url() -> str:
+    """Where staff log in."""
+    try:
+        return str(reverse("admin:login"))
+    except NoReverseMatch:
+        return str(resolve_url(settings.LOGIN_URL))

@@ -1,0 +1,48 @@
+"""Django's database connections around each run: what is old or broken is closed, as before and after a request.
+
+Sync tasks share worker threads, each with connections of its own. A coroutine has a thread for its sync parts (the ORM
+is one) that ends with the run, as a request of ASGI has.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+
+from asgiref.sync import SyncToAsync, ThreadSensitiveContext
+from django.db import close_old_connections, connections
+
+from ostinato.integrations.django.configuration import is_testing
+
+__all__ = ["around_call", "around_coroutine"]
+
+
+@contextmanager
+def around_call() -> Iterator[None]:
+    """On the thread that calls a task."""
+    close_old_connections()
+    try:
+        yield
+    finally:
+        # A test database cannot be dropped while a thread is still connected to it.
+        if is_testing():
+            connections.close_all()
+        else:
+            close_old_connections()
+
+
+@asynccontextmanager
+async def around_coroutine() -> AsyncIterator[None]:
+    """In the coroutine of a task."""
+    async with ThreadSensitiveContext() as context:
+        try:
+            yield
+        finally:
+            # Nobody else uses that thread again. It is not waited for by joining it: a query that hangs would block
+            # the engine's loop.
+            executor = SyncToAsync.context_to_thread_executor.pop(context, None)
+            if executor is not None:
+                closed = executor.submit(connections.close_all)
+                executor.shutdown(wait=False)
+                await asyncio.wrap_future(closed)

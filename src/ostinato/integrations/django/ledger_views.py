@@ -1,0 +1,169 @@
+"""The admin's lists where the ledger is in no database of Django: the same schedules and runs, asked of the app."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.admin.utils import quote, unquote
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+
+from ostinato.errors import NotFound, OstinatoError
+from ostinato.integrations.django.places import page_url
+from ostinato.integrations.django.scheduler import get_jobs
+from ostinato.models.run import Run
+from ostinato.models.schedule import Schedule
+from ostinato.models.states import RunState
+
+__all__ = ["LedgerView", "RunView", "ScheduleView"]
+
+_PER_PAGE = 100
+_SCHEDULE_FIELDS = """
+name timing zone sentence state enabled broken off_note note next_run_at next_run_reason project owner remaining
+failures created_at updated_at
+"""
+_RUN_FIELDS = """
+id schedule task state cause reason trigger due_at last_due_at count ready_at started_at finished_at attempt lane
+priority session node totals result error
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A line of a list: a link to the whole, and what stands beside it."""
+
+    key: str
+    cells: Sequence[Any]
+
+    @property
+    def url(self) -> str:
+        """Of the details, as the admin writes them."""
+        return f"{quote(self.key)}/change/"
+
+
+class LedgerView(ABC):
+    """A list and its details."""
+
+    noun: str
+    columns: Sequence[str]
+    states: Sequence[str]
+
+    @abstractmethod
+    def rows(self, search: str, state: str, before: int | None) -> Sequence[Row]:
+        """So many as one page shows, and one more if there are more."""
+
+    @abstractmethod
+    def fields(self, key: str) -> Sequence[tuple[str, Any]]:
+        """All of one; NotFound if it is not there."""
+
+    def list(self, admin: Any, request: HttpRequest) -> HttpResponse:
+        """The list, for who may see it."""
+        if not admin.has_view_permission(request):
+            raise PermissionDenied
+        search, state = request.GET.get("q", "").strip(), request.GET.get("state", "")
+        before = request.GET.get("before", "")
+        problem, found = None, []
+        try:
+            found = [
+                *self.rows(search, state if state in self.states else "", int(before) if before.isdecimal() else None)
+            ]
+        except OstinatoError as error:
+            problem = str(error)
+        more = found[_PER_PAGE - 1].key if len(found) > _PER_PAGE else None
+        return self._answer(
+            admin,
+            request,
+            "ostinato/list.html",
+            rows=found[:_PER_PAGE],
+            columns=self.columns,
+            states=self.states,
+            search=search,
+            state=state,
+            more=more,
+            problem=problem,
+        )
+
+    def show(self, admin: Any, request: HttpRequest, quoted: str) -> HttpResponse:
+        """All of one, for who may see it."""
+        if not admin.has_view_permission(request):
+            raise PermissionDenied
+        key = unquote(quoted)
+        try:
+            fields = self.fields(key)
+        except (NotFound, ValueError) as error:
+            raise Http404(str(error)) from error
+        return self._answer(
+            admin, request, "ostinato/detail.html", fields=fields, key=key, page=page_url(self.noun, key)
+        )
+
+    def _answer(self, admin: Any, request: HttpRequest, template: str, **more: Any) -> HttpResponse:
+        opts = admin.model._meta
+        context = {
+            **admin.admin_site.each_context(request),
+            "title": opts.verbose_name_plural.capitalize(),
+            "opts": opts,
+        }
+        return TemplateResponse(request, template, {**context, **more})
+
+
+class ScheduleView(LedgerView):
+    """Schedules, the soonest first; all of them on one page."""
+
+    noun = "schedules"
+    columns = ("Name", "Timing", "State", "Next run", "Last run", "Task")
+    states = ("on", "off")
+
+    def rows(self, search: str, state: str, before: int | None) -> Sequence[Row]:
+        enabled = None if not state else state == "on"
+        found = get_jobs().schedules.list(search=search or None, enabled=enabled, limit=_PER_PAGE)
+        return [Row(schedule.name, self._cells(schedule)) for schedule in found]
+
+    def _cells(self, schedule: Schedule) -> Sequence[Any]:
+        last = schedule.last_run
+        return (
+            schedule.timing,
+            schedule.state,
+            schedule.next_run_at,
+            None if last is None else last.state,
+            schedule.work.needs,
+        )
+
+    def fields(self, key: str) -> Sequence[tuple[str, Any]]:
+        found = get_jobs().schedules.get(key)
+        return [(name.replace("_", " "), getattr(found, name)) for name in _SCHEDULE_FIELDS.split()]
+
+
+class RunView(LedgerView):
+    """Runs, the newest first."""
+
+    noun = "runs"
+    columns = ("Run", "Name", "State", "Reason", "Due", "Started", "Finished")
+    states = tuple(map(str, RunState))
+
+    def rows(self, search: str, state: str, before: int | None) -> Sequence[Row]:
+        found = self._found(search, before, {"state": state} if state else {})
+        return [Row(str(run.id), self._cells(run)) for run in found]
+
+    def _found(self, search: str, before: int | None, wanted: dict[str, Any]) -> Sequence[Run]:
+        """By its number, by the name of its schedule, or else of its task."""
+        runs = get_jobs().runs
+        if search.isdecimal():
+            return [runs.get(int(search))]
+        if not search:
+            return runs.list(before=before, limit=_PER_PAGE + 1, **wanted)
+        try:
+            return runs.list(before=before, limit=_PER_PAGE + 1, schedule=search, **wanted)
+        except NotFound:
+            return runs.list(before=before, limit=_PER_PAGE + 1, task=search, **wanted)
+
+    def _cells(self, run: Run) -> Sequence[Any]:
+        return (run.schedule or run.task, run.state, run.reason, run.due_at, run.started_at, run.finished_at)
+
+    def fields(self, key: str) -> Sequence[tuple[str, Any]]:
+        found = get_jobs().runs.get(int(key))
+        shown = [(name.replace("_", " "), getattr(found, name)) for name in _RUN_FIELDS.split()]
+        return [*shown, ("output", get_jobs().runs.output(found.id))]

@@ -1,0 +1,186 @@
+"""Starts the engine in the processes that serve, each once, and in no other.
+
+Which those are is told by what happens, not by names of commands: an ASGI server runs the lifespan; runserver and the
+workers of gunicorn make a WSGI handler while they load the project; and with `gunicorn --preload` the master makes it,
+and its forked workers serve. Whatever else serves is found by its first request. Nothing of it happens in `migrate`,
+`shell`, the parent of the reloader or a test.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from types import FrameType
+from typing import Any
+
+from django.core.handlers.asgi import ASGIHandler
+from django.core.handlers.wsgi import WSGIHandler
+from django.core.management.commands.runserver import Command as RunserverCommand
+from django.core.signals import request_started
+
+from ostinato.app import Ostinato
+from ostinato.config import switched_off
+from ostinato.integrations.django.configuration import is_testing
+from ostinato.logs import get_logger
+from ostinato.termination import another_interrupt_forces, drain_on_sigterm
+
+__all__ = ["Starter", "watch"]
+
+log = get_logger("ostinato")
+
+_POLL_SECONDS = 0.05
+_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
+"""Seconds between two attempts to start."""
+
+
+class Starter:
+    """Starts the engine of this process in the background, and tries again until it is started."""
+
+    def __init__(self, app: Ostinato) -> None:
+        self._app = app
+        self._process: int | None = None
+        """Where it was started, or is about to be."""
+        self._thread: threading.Thread | None = None
+        self._is_over = threading.Event()
+        self.waits_for_fork = False
+        """Whether this process loads the project for the workers that it will fork."""
+
+    @property
+    def is_started(self) -> bool:
+        return self._process == os.getpid()
+
+    def start(self, may_start: Callable[[], bool] | None = None) -> None:
+        """Start it, unless it is; not before this says so. Nobody waits for it."""
+        if self.is_started or is_testing():
+            return
+        self._process = os.getpid()
+        if (why := switched_off(self._app.settings)) is not None:
+            log.info("%s; none is started in this process", why)
+            return
+        self._is_over = threading.Event()  # that of a parent may have been in use when it forked
+        drain_on_sigterm(self._app)
+        self._thread = threading.Thread(target=self._run, args=(may_start,), name="ostinato-start", daemon=True)
+        self._thread.start()
+
+    async def stop(self) -> None:
+        """Drain it, on the loop of a server that ends."""
+        self._is_over.set()
+        if self._thread is not None:
+            await asyncio.to_thread(self._thread.join)
+        with another_interrupt_forces(self._app, self._app._under_way, of_server=True):
+            await self._app.aio.stop()
+        self._process = None
+
+    def _run(self, may_start: Callable[[], bool] | None) -> None:
+        while may_start is not None and not may_start():
+            if self._is_over.wait(_POLL_SECONDS):
+                return
+        pause = _FIRST_PAUSE
+        while not self._is_over.is_set():
+            try:
+                self._app.start()
+                return
+            except Exception:
+                log.exception("the engine could not be started; the next attempt is in %g s", pause)
+            self._is_over.wait(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+
+def watch(app: Ostinato) -> Starter:
+    """Start the engine of this app when this process turns out to serve."""
+    starter = Starter(app)
+    _on_wsgi_handler(starter)
+    _on_lifespan(starter)
+    _on_fork(starter)
+
+    def on_request(sender: type, **_: Any) -> None:
+        if issubclass(sender, WSGIHandler | ASGIHandler):  # and not the client of tests
+            starter.start()
+            request_started.disconnect(dispatch_uid="ostinato.serving")
+
+    request_started.connect(on_request, weak=False, dispatch_uid="ostinato.serving")
+    return starter
+
+
+def _on_wsgi_handler(starter: Starter) -> None:
+    """get_wsgi_application() makes one, after the apps are ready."""
+    make = WSGIHandler.__init__
+
+    def made(self: Any, *args: Any, **kwargs: Any) -> None:
+        make(self, *args, **kwargs)
+        modules = list(_modules_on_stack())
+        if any(isinstance(frame.f_locals.get("self"), RunserverCommand) for frame in _stack()):
+            starter.start(_is_listening(threading.get_ident()))
+        elif any(name.startswith("gunicorn.workers.") for name in modules):
+            starter.start()
+        elif "gunicorn.arbiter" in modules:
+            starter.waits_for_fork = True
+
+    WSGIHandler.__init__ = made
+
+
+def _on_lifespan(starter: Starter) -> None:
+    """Django itself refuses the lifespan, and servers go on without it."""
+    serve = ASGIHandler.__call__
+
+    async def called(self: Any, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "lifespan":
+            await _lifespan(starter, receive, send)
+        else:
+            await serve(self, scope, receive, send)
+
+    ASGIHandler.__call__ = called
+
+
+async def _lifespan(
+    starter: Starter, receive: Callable[[], Awaitable[Any]], send: Callable[[Any], Awaitable[None]]
+) -> None:
+    await receive()
+    starter.start()
+    await send({"type": "lifespan.startup.complete"})
+    await receive()
+    await starter.stop()
+    await send({"type": "lifespan.shutdown.complete"})
+
+
+def _on_fork(starter: Starter) -> None:
+    """A worker of gunicorn that was forked after the project was loaded starts its engine when it has booted: by then
+    it has given up the rights of its master."""
+
+    def in_child() -> None:
+        if not starter.waits_for_fork:
+            return
+        starter.waits_for_fork = False
+        arbiters = (frame for frame in _stack() if frame.f_globals.get("__name__") == "gunicorn.arbiter")
+        worker = next((found for frame in arbiters if (found := frame.f_locals.get("worker")) is not None), None)
+        if worker is not None:
+            starter.start(lambda: bool(worker.booted))
+
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=in_child)
+
+
+def _is_listening(thread: int) -> Callable[[], bool]:
+    """Whether runserver has got its port, and its thread serves. Without one it ends at once, and drains nothing."""
+
+    def is_listening() -> bool:
+        frame = sys._current_frames().get(thread)
+        while frame is not None and frame.f_code.co_name != "serve_forever":
+            frame = frame.f_back
+        return frame is not None
+
+    return is_listening
+
+
+def _stack() -> Iterator[FrameType]:
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+def _modules_on_stack() -> Iterator[str]:
+    return (str(frame.f_globals.get("__name__")) for frame in _stack())

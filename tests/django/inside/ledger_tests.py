@@ -1,0 +1,306 @@
+"""Run by Django's own test runner inside the example: tasks, transactions, settings, the admin, as a user tests them.
+
+`test_inside.py` copies this file into the project, once on SQLite and once on PostgreSQL.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from dataclasses import replace
+from io import StringIO
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+from urllib.request import urlopen
+
+from django.contrib.admin.utils import quote
+from django.contrib.auth.models import Permission, User
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management import CommandError, call_command
+from django.db import connection, transaction
+from django.test import LiveServerTestCase, TestCase, TransactionTestCase, override_settings
+from psycopg.conninfo import conninfo_to_dict
+from shop.models import Order
+from shop.tasks import confirm, count_orders
+from starlette.requests import HTTPConnection
+
+from ostinato import NotFound
+from ostinato.config import switched_off, without_password
+from ostinato.integrations.django import database_url, jobs, register
+from ostinato.integrations.django.asgi import staff
+from ostinato.integrations.django.models import Run, Schedule, ledger_alias
+from ostinato.testing import drain, rehearse, simulate
+
+IN_POSTGRES = connection.vendor == "postgresql"
+
+
+def ledger() -> str:
+    """Where the ledger is during a test that needs it beside Django's tables, if it can be."""
+    return database_url() if IN_POSTGRES else "sqlite://:memory:"
+
+
+def forget_ledger() -> None:
+    """Django empties its own tables after a test."""
+    if IN_POSTGRES:
+        with connection.cursor() as cursor:
+            cursor.execute("DROP SCHEMA ostinato CASCADE")
+
+
+@register
+def fail() -> None:
+    """Fails once."""
+    raise ValueError("no stock")
+
+
+class TaskTests(TestCase):
+    """In the transaction of a test."""
+
+    def test_a_task_called_plainly_sees_what_is_not_committed(self) -> None:
+        order = Order.objects.create(mail="ada@example.org")
+        self.assertEqual(confirm(order.pk), "sent to ada@example.org")
+
+    def test_eager_runs_it_inside_the_transaction_of_the_test(self) -> None:
+        order = Order.objects.create(mail="ada@example.org")
+        with rehearse(jobs, eager=True):
+            self.assertEqual(confirm.enqueue(order.pk).result(), "sent to ada@example.org")
+        order.refresh_from_db()
+        self.assertTrue(order.confirmed)
+
+    def test_on_commit_waits_for_the_commit(self) -> None:
+        with rehearse(jobs, eager=True):
+            with self.captureOnCommitCallbacks(execute=True):
+                order = Order.objects.create(mail="ada@example.org")
+                mail = confirm.using(on_commit=True).enqueue(order.pk)
+                self.assertIsNone(mail.id)
+            self.assertEqual(mail.wait(timeout=60).result, "sent to ada@example.org")
+
+    def test_the_ledger_of_tests_is_in_memory(self) -> None:
+        self.assertEqual(jobs.settings.db, "sqlite://:memory:")
+        self.assertEqual(jobs.runs.get(count_orders.enqueue().id).state, "queued")
+        jobs.stop()
+        self.assertFalse(Path("ostinato.db").exists())
+
+
+class SettingTests(TestCase):
+    """override_settings."""
+
+    def test_overridden_settings_hold_until_the_end_of_the_block(self) -> None:
+        db = f"sqlite:///{Path('other.db').absolute()}"
+        with override_settings(OSTINATO={"db": db, "slots": 7}, TIME_ZONE="Asia/Tokyo", SCHEDULER_ENABLED=False):
+            self.assertEqual((jobs.settings.db, jobs.settings.slots, jobs.settings.tz), (db, 7, "Asia/Tokyo"))
+            self.assertIn("SCHEDULER_ENABLED is False in the settings of Django", str(switched_off(jobs.settings)))
+            with rehearse(jobs):
+                self.assertEqual(jobs.settings.db, "sqlite://:memory:")
+            self.assertEqual(jobs.settings.db, db)
+            self.assertEqual(len(jobs.runs.list()), 0)
+            self.assertTrue(Path("other.db").exists())
+        self.assertEqual((jobs.settings.db, jobs.settings.slots), ("sqlite://:memory:", 256))
+        self.assertEqual(jobs.settings.tz, "Europe/Berlin")
+        self.assertIsNone(switched_off(jobs.settings))
+
+    def test_settings_follow_django_after_a_rehearsal_that_an_override_crossed(self) -> None:
+        with rehearse(jobs), override_settings(OSTINATO={"slots": 7}):
+            pass
+        with override_settings(OSTINATO={"slots": 8}):
+            self.assertEqual(jobs.settings.slots, 8)
+
+
+class UrlTests(TestCase):
+    """database_url."""
+
+    def test_it_leads_to_where_django_goes(self) -> None:
+        if not IN_POSTGRES:
+            self.assertRaisesMessage(ImproperlyConfigured, "is sqlite, which the ledger cannot be in", database_url)
+            return
+        given = {
+            "NAME": "a shop",
+            "USER": "ada@shop",
+            "PASSWORD": "p@ss/word?&%",
+            "HOST": "::1",
+            "PORT": 5433,
+            "OPTIONS": {"sslmode": "require", "pool": True, "options": "-c lock_timeout=5s"},
+        }
+        with patch.dict(connection.settings_dict, given):
+            self.assertEqual(
+                conninfo_to_dict(database_url()),
+                {
+                    "dbname": "a shop",
+                    "user": "ada@shop",
+                    "password": "p@ss/word?&%",
+                    "host": "::1",
+                    "port": "5433",
+                    "sslmode": "require",
+                    "options": "-c lock_timeout=5s",
+                },
+            )
+            self.assertNotIn("ss/word", without_password(database_url()))
+
+
+class DrainTests(TransactionTestCase):
+    """What other threads see is committed."""
+
+    def setUp(self) -> None:
+        self.addCleanup(forget_ledger)
+        self.enterContext(rehearse(jobs, db=ledger()))
+
+    def test_drain_runs_sync_tasks_in_threads_and_coroutines_with_the_async_orm(self) -> None:
+        order = Order.objects.create(mail="ada@example.org")
+        mail, count = confirm.enqueue(order.pk), count_orders.enqueue()
+        drain(jobs)
+        self.assertEqual((mail.result(), count.result()), ("sent to ada@example.org", 1))
+
+    def test_what_code_schedules_runs_on_the_fake_clock(self) -> None:
+        Order.objects.create(mail="ada@example.org")
+        simulate(jobs, lasting="1d")
+        (run,) = jobs.runs.list(schedule="delete_unconfirmed")
+        self.assertEqual((run.state, run.result, run.zone), ("succeeded", 1, "Europe/Berlin"))
+        self.assertEqual(Order.objects.count(), 0)
+
+    def test_on_commit_leaves_nothing_after_a_rollback(self) -> None:
+        with transaction.atomic():
+            confirm.using(on_commit=True).enqueue(1)
+            transaction.set_rollback(True)
+        self.assertEqual(len(jobs.runs.list()), 0)
+
+    def test_a_run_belongs_to_the_transaction_of_djangos_connection(self) -> None:
+        if not IN_POSTGRES:
+            self.skipTest("the ledger is in another database: an outbox would be needed")
+        with transaction.atomic():
+            gone = confirm.using(connection=connection).enqueue(1)
+            transaction.set_rollback(True)
+        self.assertRaises(NotFound, gone.get)
+        with transaction.atomic():
+            order = Order.objects.create(mail="ada@example.org")
+            mail = confirm.using(connection=connection).enqueue(order.pk)
+        drain(jobs)
+        self.assertEqual(mail.get().result, "sent to ada@example.org")
+
+
+class AdminTests(TransactionTestCase):
+    """The admin shows, and changes nothing."""
+
+    def setUp(self) -> None:
+        self.addCleanup(forget_ledger)
+        self.enterContext(rehearse(jobs, db=ledger()))
+        self.boss = User.objects.create_superuser("boss")
+        self.client.force_login(self.boss)
+        jobs.schedules.add("nightly/all", "daily 03:00", "fail", retry=0)
+        jobs.schedules.add("weekly", "weekly mon 09:00", "count_orders", enabled=False)
+        jobs.schedules.trigger("nightly/all")
+        drain(jobs)
+        (self.run,) = jobs.runs.list()
+
+    def get(self, path: str) -> Any:
+        return self.client.get(f"/admin/ostinato/{path}")
+
+    def test_schedules_are_listed_searched_filtered_and_shown(self) -> None:
+        self.assertEqual(ledger_alias(), "default" if IN_POSTGRES else None)
+        page = self.get("schedule/")
+        self.assertContains(page, "nightly/all")
+        self.assertContains(page, "weekly mon 09:00")
+        self.assertNotContains(self.get("schedule/?q=week"), "nightly/all")
+        off = "enabled__exact=0" if IN_POSTGRES else "state=off"
+        self.assertNotContains(self.get(f"schedule/?{off}"), "nightly/all")
+        self.assertContains(self.get(f"schedule/{self.key('nightly/all')}/change/"), "daily 03:00")
+
+    def key(self, name: str) -> str:
+        return str(Schedule.objects.get(name=name).pk) if IN_POSTGRES else str(quote(name))
+
+    def test_runs_are_listed_searched_filtered_and_shown(self) -> None:
+        self.assertContains(self.get("run/"), "no stock")
+        state = "state__exact" if IN_POSTGRES else "state"
+        self.assertContains(self.get(f"run/?{state}=failed"), "no stock")
+        self.assertNotContains(self.get(f"run/?{state}=succeeded"), "no stock")
+        self.assertContains(self.get(f"run/?q={self.run.id}"), "no stock")
+        self.assertContains(self.get("run/?q=nightly/all"), "no stock")
+        self.assertNotContains(self.get("run/?q=other"), "no stock")
+        self.assertContains(self.get(f"run/{self.run.id}/change/"), "ValueError: no stock")
+        if IN_POSTGRES:
+            self.assertContains(self.get("run/?due_at__gte=2020-01-01+00%3A00%3A00%2B00%3A00"), "no stock")
+            found = Run.objects.get(schedule__name="nightly/all")
+            self.assertEqual(found.due_at, self.run.due_at)
+            self.assertRaisesMessage(TypeError, "which Django only reads", found.save)
+            self.assertRaisesMessage(TypeError, "which Django only reads", found.delete)
+
+    def test_links_lead_to_the_page(self) -> None:
+        jobs.settings = replace(jobs.settings, public_url="https://shop.example.org/jobs")
+        self.assertContains(self.get(f"run/{self.run.id}/change/"), f"https://shop.example.org/jobs/runs/{self.run.id}")
+        url = "https://shop.example.org/jobs/schedules/nightly%2Fall"
+        self.assertContains(self.get(f"schedule/{self.key('nightly/all')}/change/"), url)
+
+    def test_nothing_can_be_added_changed_or_deleted_even_by_a_superuser(self) -> None:
+        one = f"run/{self.run.id}"
+        self.assertEqual(self.get("run/add/").status_code, 403)
+        self.assertEqual(self.get(f"{one}/delete/").status_code, 403)
+        self.assertIn(self.client.post(f"/admin/ostinato/{one}/change/", {"state": "queued"}).status_code, (200, 403))
+        self.assertNotContains(self.get(f"{one}/change/"), 'name="_save"')
+        self.assertEqual(jobs.runs.get(self.run.id).state, "failed")
+        self.assertIn(self.get("run/999999/change/").status_code, (302, 404))
+
+    def test_staff_need_the_permission_to_view(self) -> None:
+        ada = User.objects.create_user("ada", is_staff=True)
+        self.client.force_login(ada)
+        self.assertEqual(self.get("run/").status_code, 403)
+        ada.user_permissions.add(Permission.objects.get(codename="view_run"))
+        self.assertEqual(self.get("run/").status_code, 200)
+
+
+class LoginTests(TestCase):
+    """Who somebody is on the page."""
+
+    def test_superusers_are_admins_staff_are_viewers_and_operators_have_a_permission(self) -> None:
+        ada = User.objects.create_user("ada", is_staff=True)
+        eve = User.objects.create_user("eve", is_staff=True)
+        eve.user_permissions.add(Permission.objects.get(codename="operate"))
+        boss = User.objects.create_superuser("boss")
+        customer = User.objects.create_user("customer")
+        left = User.objects.create_superuser("left", is_active=False)
+        for user, role in ((ada, "viewer"), (eve, "operator"), (boss, "admin"), (customer, None), (left, None)):
+            self.client.force_login(user)
+            found = staff(self.request(self.client.cookies["sessionid"].value))
+            self.assertEqual(None if found is None else (found.name, found.role), role and (user.username, role))
+        self.assertIsNone(staff(self.request("made up")))
+        self.assertIsNone(staff(HTTPConnection({"type": "http", "headers": []})))
+
+    def request(self, session: str) -> HTTPConnection:
+        return HTTPConnection({"type": "http", "headers": [(b"cookie", f"sessionid={session}".encode())]})
+
+
+class CommandTests(TransactionTestCase):
+    """call_command."""
+
+    def setUp(self) -> None:
+        self.enterContext(rehearse(jobs))
+
+    def called(self, *words: str) -> str:
+        out = StringIO()
+        call_command(*words, stdout=out)
+        return out.getvalue()
+
+    def test_commands_write_to_the_stream_that_they_are_given(self) -> None:
+        order = Order.objects.create(mail="ada@example.org")
+        self.assertIn("every 5m", self.called("list_tasks"))
+        self.assertEqual(self.called("run_task", "confirm", "--args", f"[{order.pk}]"), '"sent to ada@example.org"\n')
+        run = json.loads(self.called("run_task", "confirm", "--args", json.dumps({"order": order.pk}), "--json"))
+        self.assertEqual((run["state"], run["result"]), ("succeeded", "sent to ada@example.org"))
+        with self.assertRaisesMessage(CommandError, "no stock"):
+            self.called("run_task", "fail")
+        with self.assertRaisesMessage(CommandError, "task 'nope' is not registered"):
+            self.called("run_task", "nope")
+        with self.assertRaisesMessage(CommandError, "is not JSON"):
+            self.called("run_task", "confirm", "--args", "[")
+        jobs.schedules.add("weekly", "weekly mon 09:00", "count_orders")
+        shown = self.called("task_schedule")
+        self.assertEqual(len(jobs.schedules.list()), 1)  # the app is as it was
+        self.assertIn("declared; it is stored when an engine starts", shown)
+        self.assertRegex(shown, r"weekly +weekly mon 09:00 +on +\d{4}-")
+
+
+class LiveServerTests(LiveServerTestCase):
+    """A server in a test is not one that serves."""
+
+    def test_it_starts_no_engine(self) -> None:
+        with urlopen(f"{self.live_server_url}/admin/login/") as answer:
+            self.assertEqual(answer.status, 200)
+        self.assertEqual([one.name for one in threading.enumerate() if one.name == "ostinato-start"], [])

@@ -1,0 +1,28 @@
+"""Django's own test runner, inside the example: on SQLite, and on PostgreSQL with the ledger beside Django's tables."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.databases import SHARED
+from tests.django.projects import copy_files
+
+INSIDE = Path(__file__).parent / "inside" / "ledger_tests.py"
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("database", SHARED)
+def test_the_test_runner_of_django_runs_the_tests_inside_the_project(
+    database: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    project = copy_files(tmp_path)
+    shutil.copy(INSIDE, tmp_path / "shop" / "tests_of_ledger.py")
+    if database == "postgres":
+        project.use_postgres(request.getfixturevalue("postgres_url"))
+    done = project.manage("test", "--noinput")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "no engine" not in done.stderr
+    assert not (tmp_path / "ostinato.db").exists()
