@@ -1,16 +1,17 @@
-# fastapi_app.py: uvicorn fastapi_app:api
+# fastapi_app.py: SHOP_PASSWORD="open sesame" uvicorn fastapi_app:api --workers 2
+import hashlib
+import hmac
 import os
-import secrets
 from urllib.parse import parse_qs
 
 from fastapi import FastAPI, Request
-from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.requests import HTTPConnection
 
-from ostinato import Every, Identity, Ostinato
+from ostinato import Every, Identity, NotFound, Ostinato
 
 jobs = Ostinato("sqlite:///fastapi.db")
-people: dict[str, Identity] = {}  # who is logged in, by the session's cookie
+password = os.environ.get("SHOP_PASSWORD", "").encode()  # without one, nobody can log in
 
 
 @jobs.task("refresh", schedule=Every(minutes=5))
@@ -23,8 +24,16 @@ def send_mail(to: str) -> str:
     return f"sent to {to}"
 
 
+def session_of(name: str) -> str:
+    """The cookie of somebody who is logged in: signed, so that each worker knows it."""
+    return f"{name}:{hmac.new(hashlib.sha256(password).digest(), name.encode(), 'sha256').hexdigest()}"
+
+
 def who(request: HTTPConnection) -> Identity | None:
-    return people.get(request.cookies.get("session", ""))
+    session = request.cookies.get("session", "")
+    name = session.partition(":")[0]
+    is_ours = hmac.compare_digest(session.encode(), session_of(name).encode())
+    return Identity(name, "admin") if name and password and is_ours else None
 
 
 api = FastAPI(lifespan=jobs.lifespan())
@@ -42,6 +51,11 @@ async def show(number: int) -> dict[str, object]:
     return {"state": run.state, "result": run.result}
 
 
+@api.exception_handler(NotFound)
+async def not_found(_: Request, error: Exception) -> JSONResponse:
+    return JSONResponse({"detail": str(error)}, 404)
+
+
 @api.get("/login")
 async def form() -> HTMLResponse:
     return HTMLResponse('<form method="post"><input name="password" type="password"><button>Log in</button></form>')
@@ -50,10 +64,8 @@ async def form() -> HTMLResponse:
 @api.post("/login")
 async def log_in(request: Request, next: str = "/jobs/") -> Response:
     given = parse_qs((await request.body()).decode()).get("password", [""])[0]
-    if not secrets.compare_digest(given.encode(), os.environ["SHOP_PASSWORD"].encode()):
-        return HTMLResponse("wrong password", 403)
+    if not password or not hmac.compare_digest(given.encode(), password):
+        return HTMLResponse("wrong password" if password else "set SHOP_PASSWORD first", 403)
     answer = RedirectResponse(next if next.startswith("/jobs/") else "/jobs/", 303)
-    session = secrets.token_urlsafe()
-    people[session] = Identity("ada", "admin")
-    answer.set_cookie("session", session, httponly=True, samesite="lax")
+    answer.set_cookie("session", session_of("ada"), httponly=True, samesite="lax")
     return answer

@@ -1,7 +1,7 @@
 # flask_app.py: flask --app flask_app:site run, or gunicorn flask_app:site
 from flask import Flask, current_app, request
 
-from ostinato import Every, Ostinato
+from ostinato import Every, NotFound, Ostinato
 
 jobs = Ostinato("sqlite:///flask.db")
 site = Flask(__name__)
@@ -28,3 +28,8 @@ def signup() -> dict[str, int]:
 def show(number: int) -> dict[str, object]:
     run = jobs.runs.get(number)
     return {"state": run.state, "result": run.result}
+
+
+@site.errorhandler(NotFound)
+def not_found(error: NotFound) -> tuple[dict[str, str], int]:
+    return {"detail": str(error)}, 404

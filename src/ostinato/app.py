@@ -14,6 +14,7 @@ from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar, Unpack, overload
 
+from ostinato.app_engine import force, give_up, leave_open, start_bot, stop_engine
 from ostinato.clock import Clock, SystemClock
 from ostinato.config import Settings, database_file, load_settings, switched_off, without_password
 from ostinato.durations import Duration, parse_duration
@@ -36,7 +37,7 @@ from ostinato.service.schedules.declarations import Declarations
 from ostinato.service.schedules.drafts import ScheduleSpec
 from ostinato.sync_async import Async, Resources, Sync
 from ostinato.tasks import Task
-from ostinato.termination import drain_on_sigterm, interrupts_force, leave_sigterm
+from ostinato.termination import another_interrupt_forces, drain_on_sigterm, interrupts_force, leave_sigterm
 from ostinato.timing import Timing
 from ostinato.wiring import Container, open_container
 
@@ -55,9 +56,6 @@ P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
 C = TypeVar("C", bound=Callback)
-
-_BOT = "telegram"
-"""The name of the bot among the services of a node."""
 
 
 class TaskDecorator(Protocol):
@@ -280,7 +278,7 @@ class Ostinato(Resources[Sync]):
         Calls work while it drains; calls that come while the database is being closed wait, and open it again. If a
         Ctrl-C led to this call, a line on stderr says which runs it waits for, and another Ctrl-C forces the stop.
         """
-        drain = partial(_stop_engine, grace=_seconds(grace))
+        drain = partial(stop_engine, grace=_seconds(grace))
         atexit.unregister(self._drain_at_exit)
         is_interrupted = isinstance(sys.exc_info()[1], KeyboardInterrupt)
         try:
@@ -291,13 +289,12 @@ class Ostinato(Resources[Sync]):
 
     def force(self) -> None:
         """While a stop drains: stop waiting for running work. Being cut off counts as an attempt."""
-        self._host.call_soon(_force)
+        self._host.call_soon(force)
 
     @property
     def _under_way(self) -> Sequence[str]:
         """The runs that the engine of this process executes just now, in words."""
-        container = self._host.container
-        return [] if container is None or container.engine is None else container.engine.runner.under_way
+        return [] if self._engine is None else self._engine.runner.under_way
 
     async def __aenter__(self) -> Ostinato:
         await self._enter(engine=True)
@@ -306,16 +303,40 @@ class Ostinato(Resources[Sync]):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._leave()
+        is_interrupted = isinstance(error, (asyncio.CancelledError, KeyboardInterrupt))
+        with self._forced_by_interrupts(of_server=False) if is_interrupted else contextlib.nullcontext():
+            await self._leave()
+
+    def _forced_by_interrupts(self, *, of_server: bool) -> contextlib.AbstractContextManager[None]:
+        return another_interrupt_forces(self, self._under_way, of_server=of_server)
 
     async def _enter(self, *, engine: bool) -> None:
         """Open the database on the running loop, and start the engine there."""
         await self._host.adopt()
         try:
-            await (self.aio.start() if engine else self._host.arun(_leave_open))
+            await (self.aio.start() if engine else self._host.arun(leave_open))
         except BaseException:
             await self._leave()  # nobody else will: without an enter there is no exit
             raise
+
+    async def _enter_lifespan(self, *, engine: bool) -> Callable[[], Awaitable[None]]:
+        """The same for a server; answers how to leave. An engine that somebody else has started is theirs to stop."""
+        before = self._engine
+        await self._enter(engine=engine)
+        ours = self._engine if self._engine is not before else None
+
+        async def leave() -> None:
+            if self._engine is None or self._engine is ours or self._host.is_here:
+                with self._forced_by_interrupts(of_server=True):
+                    await self._leave()
+
+        return leave
+
+    @property
+    def _engine(self) -> Engine | None:
+        """The one that is started in this process."""
+        container = self._host.container
+        return None if container is None else container.engine
 
     async def _leave(self) -> None:
         """Drain the engine and close the database."""
@@ -327,12 +348,12 @@ class Ostinato(Resources[Sync]):
         """Make this the scheduler of a Flask app: tasks run in its app context, and each process that serves it runs an
         engine from its first request on.
 
-        Its config may say `OSTINATO_ENGINE = False`; there is no engine either while it is `TESTING`.
+        Its config may say `OSTINATO_ENGINE = False`; there is no engine either while it is `TESTING`. Of several Flask
+        apps, tasks run in the context of the last one.
         """
         from ostinato.integrations.flask import init_flask
 
-        self.registry.contexts.enter = flask_app.app_context
-        init_flask(self, flask_app)
+        init_flask(self, self.registry.contexts, flask_app)
 
     def lifespan(self, other: Lifespan | None = None, *, engine: bool = True) -> Lifespan:
         """The lifespan of a FastAPI, Starlette or Litestar app: the engine runs on the server's loop and drains at its
@@ -343,7 +364,7 @@ class Ostinato(Resources[Sync]):
         """
         from ostinato.integrations.lifespan import lifespan_of
 
-        return lifespan_of(self, partial(self._enter, engine=engine), self._leave, other)
+        return lifespan_of(partial(self._enter_lifespan, engine=engine), other)
 
     def asgi(self, who: Who | None = None, *, login_url: str | None = None) -> MountedApp:
         """An ASGI app with the page, the API and the stream, to be mounted at any path of another app.
@@ -354,7 +375,7 @@ class Ostinato(Resources[Sync]):
         """
         from ostinato.api.mount import MountedApp
 
-        return MountedApp(self._host, self._leave, who, login_url)
+        return MountedApp(self._host, self._leave, who, login_url, self.settings.tuning.host_login_seconds)
 
     async def _open(self) -> Container:
         container = await open_container(self.settings, self.clock, self.registry)
@@ -366,7 +387,7 @@ class Ostinato(Resources[Sync]):
         if container.engine is not None:
             return
         if (why := switched_off(self.settings)) is not None:
-            log.info("no engine is started here: %s", why)
+            log.info("%s; none is started in this process", why)
             return
         self._declarations.begin()
         await self._declare(container)
@@ -374,10 +395,10 @@ class Ostinato(Resources[Sync]):
         try:
             await engine.start()
         except BaseException:
-            await _give_up(engine)
+            await give_up(engine)
             raise
         container.engine = engine
-        _start_bot(container, engine)
+        start_bot(container, engine)
         self._outboxes.begin()
         self._drain_outboxes(container)
 
@@ -411,7 +432,7 @@ class Ostinato(Resources[Sync]):
         if container is None or not container.is_idle or database_file(self.settings.db) is None:
             return
         try:
-            self._host.leave(_stop_engine, Container.close)
+            self._host.leave(stop_engine, Container.close)
         except Exception:
             log.exception("the database could not be closed before a fork: a child cannot use it")
 
@@ -420,7 +441,7 @@ class Ostinato(Resources[Sync]):
             return  # a forked child inherits this call, but not the engine
         # The process ends: what cannot be drained is rescued by others.
         with contextlib.suppress(Exception), interrupts_force(self, self._under_way, at_exit=True):
-            self._host.leave(_stop_engine, _leave_open)
+            self._host.leave(stop_engine, leave_open)
 
     def __repr__(self) -> str:
         return f"<Ostinato {without_password(self.settings.db)}>"
@@ -439,7 +460,7 @@ class Aio(Resources[Async]):
 
     async def stop(self, grace: Duration | None = None) -> None:
         """Drain and stop the engine and close the database."""
-        await self._app._host.aleave(partial(_stop_engine, grace=_seconds(grace)), Container.close)
+        await self._app._host.aleave(partial(stop_engine, grace=_seconds(grace)), Container.close)
 
     async def force(self) -> None:
         """While a stop drains: stop waiting for running work."""
@@ -450,21 +471,6 @@ class Aio(Resources[Async]):
         return await self._app._host.arun(lambda container: self._app._with_engine(container, use))
 
 
-def _start_bot(container: Container, engine: Engine) -> None:
-    """Listen to Telegram beside the engine, if there is a token. It ends before the engine does."""
-    settings = container.settings
-    if settings.telegram.token is None:
-        return
-    from ostinato.integrations.telegram.bot import TelegramBot, why_no_bot
-
-    if (why := why_no_bot(settings.telegram)) is not None:
-        log.warning("%s", why)
-        return
-    tell = partial(engine.watchdog.tell, _BOT)
-    bot = TelegramBot(container.services, settings, container.clock, lambda: engine.id, tell)
-    engine.watchdog.start(_BOT, bot.run)
-
-
 def _log_failure(task: asyncio.Task[None]) -> None:
     if not task.cancelled() and task.exception() is not None:
         log.error("the schedules that the code declares could not be stored", exc_info=task.exception())
@@ -472,33 +478,3 @@ def _log_failure(task: asyncio.Task[None]) -> None:
 
 def _seconds(grace: Duration | None) -> float | None:
     return None if grace is None else parse_duration(grace, field="grace").total_seconds()
-
-
-async def _stop_engine(container: Container, grace: float | None = None) -> None:
-    if container.engine is not None:
-        try:
-            # First: what people ask for now, and what comes out of an outbox, is for a node that stays.
-            watchdog = container.engine.watchdog
-            await watchdog.stop(_BOT, *Outboxes.services(watchdog))
-            await container.engine.stop(grace)
-        finally:
-            container.engine = None
-    else:
-        await container.registry.listeners.close()  # verbs have told, too
-
-
-async def _give_up(engine: Engine) -> None:
-    """Stop what a failed start has started; why it failed is what the caller must see."""
-    try:
-        await engine.stop(grace=0)
-    except Exception:
-        log.exception("node %s could not be stopped after its start had failed", engine.id)
-
-
-async def _leave_open(_: Container) -> None:
-    """The process ends: that closes the database too."""
-
-
-def _force(container: Container) -> None:
-    if container.engine is not None:
-        container.engine.force()

@@ -186,7 +186,7 @@ def load_settings(
     `defaults` are those of a framework, for what nobody has set.
     """
     trusted_places()  # a wrong one is told, also where nothing asks for it
-    environment = os.environ if environment is None else environment
+    environment = _without_empty(os.environ if environment is None else environment)
     given: dict[str, Any] = {"tz": machine_zone(environment), **(defaults or {})}
     in_file = _from_file((folder or Path.cwd()) / CONFIG_FILE)
     given.update(in_file)
@@ -211,17 +211,18 @@ def _switches_off(
 ) -> tuple[str, ...]:
     """Which of the switches of the engine are off. Unlike other settings, no source overrides another's "off"."""
     switches = (
-        (f"enabled is false in {CONFIG_FILE}", in_file.get("enabled")),
-        (f"{_SWITCH} is {environment.get(_SWITCH)}", environment.get(_SWITCH)),
-        ("the code says enabled=False", arguments.get("enabled")),
+        (f"enabled is false in {CONFIG_FILE}", "enabled", in_file.get("enabled")),
+        (f"{_SWITCH} is {environment.get(_SWITCH)}", _SWITCH, environment.get(_SWITCH)),
+        ("the code says enabled=False", "enabled", arguments.get("enabled")),
     )
-    return tuple(what for what, value in switches if value is not None and not read_flag("enabled", value))
+    return tuple(what for what, called, value in switches if value is not None and not read_flag(called, value))
 
 
 def switched_off(settings: Settings, environment: Mapping[str, str] | None = None) -> str | None:
     """Why this process starts no engine; None if it may. The variable counts whatever the settings were made of."""
     off = list(settings.disabled_by) or ([] if settings.enabled else ["enabled is False in the settings"])
-    off += [one for one in _switches_off({}, os.environ if environment is None else environment, {}) if one not in off]
+    variables = _without_empty(os.environ if environment is None else environment)
+    off += [one for one in _switches_off({}, variables, {}) if one not in off]
     return f"the engine is switched off: {' and '.join(off)}" if off else None
 
 
@@ -248,6 +249,11 @@ def _from_file(path: Path) -> dict[str, Any]:
         raise InvalidInput(f"{path.name} is not valid TOML: {error}", field=path.name) from error
     check_names(found, path.name)
     return found
+
+
+def _without_empty(environment: Mapping[str, str]) -> dict[str, str]:
+    """A variable that is there and empty says nothing: `${NAME:-}` of a compose file makes such ones."""
+    return {name: value for name, value in environment.items() if value.strip()}
 
 
 def check_names(given: Iterable[str], place: str) -> None:
@@ -344,13 +350,13 @@ def _choice(name: str, value: Any, choices: tuple[str, ...]) -> str | None:
 _FLAGS = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
 
 
-def read_flag(name: str, value: Any) -> bool:
+def read_flag(called: str, value: Any) -> bool:
     """True or False; a variable says 1 or 0, or a word for it."""
     if isinstance(value, bool):
         return value
     found = _FLAGS.get(value.strip().lower()) if isinstance(value, str) else None
     if found is None:
-        raise InvalidInput(f"{name} cannot be {value!r}", field=name, hint="give true or false; a variable, 1 or 0")
+        raise InvalidInput(f"{called} cannot be {value!r}", field=called, hint="give true or false; a variable, 1 or 0")
     return found
 
 

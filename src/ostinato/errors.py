@@ -13,6 +13,7 @@ OstinatoError
 │   └── Draining         this node is shutting down and takes no more work
 ├── NotLoggedIn          the token, login or code is not valid
 ├── NotAllowed           logged in, but not allowed to do this
+├── LoginUnavailable     nobody can say right now who is logged in
 ├── TooManyAttempts      too many wrong tokens or codes: says when to try again
 ├── NoResult             a run has ended without a result: carries its state, cause and reason
 │   ├── RunFailed        it failed: carries the traceback of its last attempt, too
@@ -47,6 +48,7 @@ __all__ = [
     "InvalidInput",
     "KeyBusy",
     "LaneCleared",
+    "LoginUnavailable",
     "MessageStale",
     "NoResult",
     "NotAllowed",
@@ -153,6 +155,10 @@ class NotLoggedIn(OstinatoError):
 
 class NotAllowed(OstinatoError, PermissionError):
     """Somebody who is known and may not do this; the message names the role that may."""
+
+
+class LoginUnavailable(OstinatoError):
+    """The app that the page is mounted in does not say who is logged in. Try again later."""
 
 
 class TooManyAttempts(OstinatoError):

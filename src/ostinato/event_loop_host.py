@@ -73,6 +73,12 @@ class EventLoopHost(Generic[H]):
         lifetime = self._lifetime
         return None if lifetime is None or lifetime.is_over() else lifetime.container
 
+    @property
+    def is_here(self) -> bool:
+        """Whether the container is open on the running loop, and ends with it."""
+        lifetime = self._lifetime
+        return lifetime is not None and not lifetime.is_over() and lifetime.loop is _running_loop()
+
     def run(self, use: Callable[[H], Awaitable[T]], *, alone: bool = False) -> T:
         """From sync code: run it on that loop and wait. `alone` is for what starts or ends something there."""
         while True:

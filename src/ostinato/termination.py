@@ -138,30 +138,42 @@ def interrupts_force(app: Stoppable, under_way: Sequence[str], *, at_exit: bool)
 
 
 @contextmanager
-def another_interrupt_forces(app: Stoppable) -> Iterator[None]:
-    """Around a drain on the loop of a server, which has handled the signal that led to it: a Ctrl-C forces, and is the
-    server's too. Its reloader sends a SIGTERM after a Ctrl-C: that one says nothing new."""
-    server = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(server):
+def another_interrupt_forces(app: Stoppable, under_way: Sequence[str], *, of_server: bool) -> Iterator[None]:
+    """Around a drain on the loop of a server or of `asyncio.run`, which has handled the signal that led to it: a line
+    names the runs `under_way`, and a Ctrl-C forces.
+
+    It is the server's too, whose reloader sends a SIGTERM after a Ctrl-C: that one says nothing new. `asyncio.run`
+    would end where it stands: it gets the one after that.
+    """
+    handler = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(handler):
+        if under_way:
+            say_last(_waiting(under_way, can_force=False))
         yield
         return
+    count = itertools.count(1)
 
     def arrived(number: int, frame: FrameType | None) -> None:
         app.force()
-        server(number, frame)
+        if of_server or next(count) > 1:
+            handler(number, frame)
+        else:
+            say_last(FORCING)
 
     signal.signal(signal.SIGINT, arrived)
+    if under_way:
+        say_last(_waiting(under_way))
     try:
         yield
     finally:
         if signal.getsignal(signal.SIGINT) is arrived:
-            signal.signal(signal.SIGINT, server)
+            signal.signal(signal.SIGINT, handler)
 
 
-def _waiting(names: Sequence[str]) -> str:
+def _waiting(names: Sequence[str], *, can_force: bool = True) -> str:
     more = len(names) - _MOST_NAMED
     listed = ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
-    return f"waiting for {listed} to end (Ctrl-C cuts off what is under way)"
+    return f"waiting for {listed} to end" + (" (Ctrl-C cuts off what is under way)" if can_force else "")
 
 
 def is_ours() -> bool:

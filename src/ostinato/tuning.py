@@ -110,6 +110,8 @@ class Tuning:
     """How long a client may leave a message unread."""
     live_identify_seconds: float = 60.0
     """How often it is looked at whether whoever listens still may."""
+    host_login_seconds: float = 10.0
+    """How long the callback `who` of `app.asgi(who)` may take."""
     server_restart_seconds: float = 1.0
     """Before a server beside an engine that was killed is started again for the first time."""
     server_longest_restart_seconds: float = 30.0

@@ -23,7 +23,7 @@ EVERY_HELP = [
     *(["session", verb] for verb in ("send", "ls", "show", "stop", "stop-all", "events")),
     *(["lane", verb] for verb in ("ls", "set", "pause", "resume", "clear")),
     *(["db", verb] for verb in ("migrate", "status", "check", "backup", "prune")),
-    ["task", "ls"], ["node", "ls"],
+    ["task", "ls"], ["node", "ls"], ["audit", "ls"],
 ]  # fmt: skip
 
 HEAVY = [

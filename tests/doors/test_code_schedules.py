@@ -38,11 +38,36 @@ def test_show_and_why_tell_what_a_person_changed_and_revert_gives_it_back(shop: 
     assert shop("schedule", "revert", "cleanup", "--field", "moon").code == 2
 
 
+def test_whoever_contradicts_the_code_is_told_so_at_that_moment(shop: CommandLine) -> None:
+    back = "Yours stays until the code changes it; give it back with 'ostinato schedule revert cleanup'"
+    edited = shop.ok("schedule", "edit", "cleanup", "every 2h").err
+    assert f"code says timing every 1h (UTC). {back}" in edited
+    added = shop.ok("schedule", "add", "cleanup", "every 2h", "--task", "cleanup", "--retry", "5").err
+    assert "code says retry max 3; timeout 5m. Yours stays" in added
+    assert f"code says switched on. {back}" in shop.ok("schedule", "disable", "cleanup").err
+    again = [shop.ok(*words).err for words in (["schedule", "disable", "cleanup"], ["schedule", "enable", "cleanup"])]
+    assert "code says" not in "".join(again)
+    assert shop.ok("why", "cleanup", "--json").json["facts"]
+
+
+def test_the_audit_log_is_listed_at_the_command_line(shop: CommandLine) -> None:
+    shop.ok("schedule", "edit", "cleanup", "every 2h", "--retry", "5")
+    shop.ok("schedule", "revert", "cleanup")
+    reverted, edited = shop.ok("audit", "ls", "--object", "cleanup", "--json").json
+    assert (reverted["verb"], edited["verb"]) == ("schedule.revert", "schedule.edit")
+    assert reverted["detail"] == {"fields": ["retry", "timing"]}
+    assert (edited["door"], edited["detail"]["timing"]) == ("cli", "every 2h")
+    shown = shop.ok("audit", "ls", "--verb", "schedule.edit", "--door", "cli").out
+    assert "schedule.edit" in shown
+    assert "schedule.revert" not in shown
+    assert "nothing that was done matches" in shop.ok("audit", "ls", "--who", "nobody at all").err
+
+
 def test_a_schedule_of_code_is_not_removed_without_force_and_rm_says_what_that_means(shop: CommandLine) -> None:
     refused = shop("schedule", "rm", "cleanup", "--yes")
     assert refused.code == 1
     assert "declared by the code of app 'shop'" in refused.err
-    assert "Disable it instead, or remove it from the code" in refused.err
+    assert "Disable it instead, or remove it from the code; with --force it is removed until then" in refused.err
     removed = shop.ok("schedule", "rm", "cleanup", "--yes", "--force")
     assert "it comes back when app 'shop' starts the next time" in removed.err
 

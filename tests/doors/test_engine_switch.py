@@ -37,7 +37,7 @@ def test_an_app_that_is_switched_off_in_code_enqueues_and_looks_but_runs_nothing
         app.start()
     try:
         check_it_only_looks(app, "the code says enabled=False")
-        assert "no engine is started here: the engine is switched off: the code says enabled=False" in caplog.text
+        assert "the engine is switched off: the code says enabled=False; none is started in this process" in caplog.text
         assert app.runs.get(job.enqueue().id).state == "queued"
         assert app.schedules.list() == []  # whoever starts no engine declares nothing
     finally:
@@ -88,4 +88,14 @@ def test_a_worker_that_is_switched_off_ends_and_says_why(cli: CommandLine) -> No
     with cli.start("worker") as worker:
         assert worker.wait() == 1
     assert "enabled is false in ostinato.toml" in worker.err
+    # Who asks why nothing runs learns of the switch, and is not told to start what would not start.
+    cli.ok("db", "migrate")
+    (engine,) = [one for one in cli("doctor", "--json").json if one["check"] == "engine"]
+    assert engine["text"] == (
+        "no engine is running on this database; the engine is switched off: enabled is false in ostinato.toml"
+    )
+    assert engine["fix"] == "switch it on, or start 'ostinato up' where it is on"
+    listed = cli.ok("node", "ls").err
+    assert "enabled is false in ostinato.toml" in listed
+    assert "start one" not in listed
     assert "nothing to do" in worker.err

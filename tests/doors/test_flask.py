@@ -93,12 +93,25 @@ def test_the_first_request_starts_the_engine_once(jobs: Ostinato, site: Flask) -
     assert len(jobs.nodes.list()) == 1
 
 
-@pytest.mark.parametrize("config", [{"TESTING": True}, {"OSTINATO_ENGINE": False}])
-def test_no_request_starts_it_where_the_config_says_so(config: dict[str, bool], jobs: Ostinato, site: Flask) -> None:
+@pytest.mark.parametrize(
+    "config", [{"TESTING": True}, {"OSTINATO_ENGINE": False}, {"OSTINATO_ENGINE": "0"}, {"OSTINATO_ENGINE": "maybe"}]
+)
+def test_no_request_starts_it_where_the_config_says_so(config: dict[str, object], jobs: Ostinato, site: Flask) -> None:
     site.config.update(config)
     assert site.test_client().get("/").status_code == 200
     assert start_threads() == []
     assert jobs._host.container is None
+
+
+def test_a_second_flask_app_takes_the_context_of_tasks_with_a_word_in_the_log(
+    jobs: Ostinato, site: Flask, caplog: pytest.LogCaptureFixture
+) -> None:
+    wrapped = site.wsgi_app
+    jobs.init_flask(site)
+    assert site.wsgi_app is wrapped
+    assert caplog.text == ""
+    jobs.init_flask(Flask("other"))
+    assert "in the app context of Flask app 'shop'; from now on they run in that of 'other'" in caplog.text
 
 
 def test_a_start_that_fails_is_logged_and_fails_no_request(

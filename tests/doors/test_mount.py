@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import re
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
@@ -21,6 +22,7 @@ from ostinato import Identity, Ostinato
 from ostinato.api.mount import MountedApp
 from ostinato.config import Settings
 from ostinato.errors import InvalidInput
+from ostinato.tuning import Tuning
 from tests.doors.mounting import BASE, MountClient
 
 KEY = {"X-Origin-Key": "host"}
@@ -285,6 +287,74 @@ def test_a_callback_that_returns_something_else_is_an_error_and_lets_nobody_in(
     assert "must return an Identity or None" in caplog.text
 
 
+def test_a_callback_that_does_not_answer_in_time_is_told_as_unavailable(tmp_path: Path, ask: Ask) -> None:
+    settings = Settings(db=f"sqlite:///{tmp_path / 'jobs.db'}", tuning=Tuning(host_login_seconds=0.05))
+    jobs = Ostinato(settings=settings)
+
+    async def hangs(_: HTTPConnection) -> Identity:
+        await asyncio.Event().wait()
+        raise AssertionError("it never ends")
+
+    client = ask(on_fastapi(jobs.asgi(hangs)))
+    try:
+        answer = client.get("/jobs/api/me", headers=KEY)
+        assert (answer.status_code, answer.json()["type"]) == (503, "/problems/login-unavailable")
+        assert client.get("/jobs/").status_code == 503
+    finally:
+        jobs.stop(grace=0)
+
+
+async def _sent_to_a_socket(app: Any) -> list[Any]:
+    """What a socket of the page gets that only logs in, until it is closed."""
+    login = '{"type": "login", "origin_key": "host"}'
+    coming = iter([{"type": "websocket.connect"}, {"type": "websocket.receive", "text": login}])
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        if (message := next(coming, None)) is None:
+            await asyncio.Event().wait()
+        return message
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope = {
+        "type": "websocket",
+        "scheme": "ws",
+        "path": "/jobs/api/live",
+        "raw_path": b"/jobs/api/live",
+        "query_string": b"",
+        "root_path": "",
+        "headers": [(b"host", BASE.removeprefix("http://").encode())],
+        "client": ("127.0.0.1", 50_000),
+        "server": ("127.0.0.1", 8000),
+        "subprotocols": [],
+    }
+    async with asyncio.timeout(60):
+        await app(scope, receive, send)
+    return sent
+
+
+@pytest.mark.parametrize("at_first", [True, False])
+def test_a_stream_whose_owner_the_host_cannot_tell_is_closed_with_a_reason(tmp_path: Path, at_first: bool) -> None:
+    tuning = Tuning(live_identify_seconds=0.01)
+    jobs = Ostinato(settings=Settings(db=f"sqlite:///{tmp_path / 'jobs.db'}", tuning=tuning))
+    asked = itertools.count()
+
+    def who(_: HTTPConnection) -> Identity:
+        if at_first or next(asked):
+            raise OSError("the host's database is away")
+        return Identity("ada")
+
+    try:
+        *_, last = asyncio.run(_sent_to_a_socket(on_fastapi(jobs.asgi(who))))
+        assert (last["type"], last["code"]) == ("websocket.close", 1013)
+        assert last["reason"] == "your login cannot be checked right now: try again later"
+        assert at_first or next(asked) == 4  # the first, and three that failed
+    finally:
+        jobs.stop(grace=0)
+
+
 def test_an_identity_has_a_name_and_a_role_that_exist() -> None:
     assert Identity("ada").role == "viewer"
     for name, role in (("", "viewer"), ("ada", "root")):
@@ -329,6 +399,40 @@ def test_with_the_engine_switched_off_only_the_database_is_opened(jobs: Ostinato
 
     asyncio.run(serve())
     assert jobs._host.container is None
+
+
+@pytest.mark.parametrize("engine", [True, False])
+def test_a_lifespan_leaves_an_engine_alone_that_was_started_before_it(engine: bool, jobs: Ostinato) -> None:
+    jobs.start()
+    container = jobs._host.container
+
+    async def serve() -> None:
+        async with jobs.lifespan(engine=engine)(object()):
+            assert _engine(jobs)
+
+    asyncio.run(serve())
+    assert _engine(jobs)
+    assert jobs._host.container is container
+
+
+def test_a_lifespan_stops_what_was_started_on_its_loop_after_it(jobs: Ostinato) -> None:
+    async def serve() -> None:
+        async with jobs.lifespan(engine=False)(object()):
+            await jobs.aio.start()
+
+    asyncio.run(serve())
+    assert jobs._host.container is None
+    assert jobs.nodes.list() == []
+
+
+def test_a_lifespan_without_its_parentheses_is_told(jobs: Ostinato) -> None:
+    async def serve() -> None:
+        api = FastAPI(lifespan=jobs.lifespan)  # type: ignore[arg-type]  # as a type checker says, too
+        async with api.router.lifespan_context(api):
+            raise AssertionError("it cannot start")
+
+    with pytest.raises(InvalidInput, match=r"write FastAPI\(lifespan=jobs.lifespan\(\)\), with the parentheses"):
+        asyncio.run(serve())
 
 
 def test_a_start_that_fails_is_told_and_leaves_nothing_open(tmp_path: Path) -> None:

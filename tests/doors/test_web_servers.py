@@ -74,6 +74,7 @@ def test_an_asgi_example_runs_its_tasks_and_serves_the_page_under_its_prefix(nam
             log_in(client)
             until("it ran", lambda: client.get(f"/runs/{run}").json()["state"] == "succeeded", server.log)
             assert client.get(f"/jobs/api/runs/{run}", headers=KEY).json()["result"] == "sent to ada"
+            assert client.get("/runs/999").status_code == 404
         else:
             assert '<meta name="ostinato-base" content="/jobs/" />' in page.text
             server.jobs.runs.wait(run, timeout=60)
@@ -101,8 +102,8 @@ def test_the_hosts_login_opens_the_stream_and_is_in_the_audit_log(tmp_path: Path
             # A server that stops closes the stream, and does not wait for it.
             server.process.send_signal(signal.SIGTERM)
             server.ends()
-    with uvicorn(tmp_path, "fastapi_app") as server, httpx.Client(base_url=server.url) as client:
-        log_in(client)
+    # Another process knows who is logged in, too.
+    with uvicorn(tmp_path, "fastapi_app") as server, httpx.Client(base_url=server.url, headers=cookie) as client:
         entries = client.get("/jobs/api/audit", headers=KEY).json()["items"]
         assert [(entry["who"], entry["door"]) for entry in entries if entry["verb"] == "run.enqueue"] == [
             ("ada", "page")
@@ -145,6 +146,7 @@ def test_a_second_interrupt_forces_the_drain_and_leaves_nothing(tmp_path: Path) 
         assert server.family()
         server.process.send_signal(signal.SIGINT)
         until("it drains", lambda: server.nodes()[0].state == "draining", server.log)
+        assert f"waiting for run {run.id} of 'shell' to end (Ctrl-C cuts off what is under way)" in server.log()
         server.process.send_signal(signal.SIGINT)
         server.ends()
         assert server.jobs.runs.get(run.id).cause == "cut_off"
@@ -178,6 +180,7 @@ def test_the_flask_example_runs_tasks_in_its_context_in_each_worker_that_serves(
         run = client.post("/signup", params={"to": "ada"}).json()["run"]
         until("it ran", lambda: client.get(f"/runs/{run}").json()["state"] == "succeeded", server.log)
         assert client.get(f"/runs/{run}").json()["result"] == "sent to ada by shop@example.org"
+        assert client.get("/runs/999").status_code == 404
         assert {node.pid for node in server.nodes()} <= server.family()
         server.process.send_signal(signal.SIGTERM)
         server.ends()
@@ -214,6 +217,21 @@ def test_of_flasks_reloader_only_the_process_that_serves_is_a_node(tmp_path: Pat
         until("the next serves", lambda: server.answers() and server.nodes(), server.log)
         server.interrupt()
         server.ends()
+
+
+def test_flasks_server_without_its_reloader_drains_on_an_interrupt(tmp_path: Path) -> None:
+    in_folder(tmp_path, "flask_app")
+    words = ("flask", "--app", "flask_app:site", "run", "--port", "{port}", "--no-reload")
+    with WebServer(tmp_path, *words, database="flask.db") as server:
+        server.until_nodes(1)
+        run = server.jobs.enqueue(Shell(f"touch {tmp_path}/begun; until [ -e {tmp_path}/go ]; do sleep 0.05; done"))
+        until("the work has begun", (tmp_path / "begun").exists, server.log)
+        server.process.send_signal(signal.SIGINT)
+        until("it drains", lambda: server.nodes()[0].state == "draining", server.log)
+        (tmp_path / "go").touch()
+        server.ends()
+        assert server.jobs.runs.get(run.id).state == "succeeded"
+        assert f"waiting for run {run.id}" in server.log()
 
 
 @pytest.mark.parametrize("command", [["routes"], ["shell"]])

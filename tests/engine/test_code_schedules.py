@@ -77,7 +77,8 @@ def test_what_the_code_switches_off_stays_off_and_says_so(
     (change,) = off.changes
     assert (off.enabled, off.next_run_at, change.by, change.value) == (False, None, None, "off")
     assert change.sentence("UTC") in app.why("job").facts
-    assert f"schedule job: {change.sentence('UTC')}" in caplog.text
+    assert f"schedule job: {change.sentence('UTC')}\n" in caplog.text
+    assert app.why("job").answer == f"It is not due: disabled; {change.sentence('UTC')}."
     fake_clock.advance("5h")
     drain(app)
     assert app.runs.list() == []
@@ -109,6 +110,42 @@ def test_what_a_person_changed_stays_until_the_code_changes_that_field(
         "timeout": "a program",
         "timing": None,
     }
+
+
+@on_shared
+def test_the_log_of_a_start_says_what_the_code_said_before_and_what_it_says_now(
+    shared_db: str, make_app: MakeApp, fake_clock: FakeClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    deploy(make_app, shared_db, retry=4).stop()
+    fake_clock.advance("10m")
+    with caplog.at_level(logging.INFO, "ostinato"):
+        deploy(make_app, shared_db, "every 3h").stop()
+    assert ": max 4 before, max 3 now" in caplog.text
+    assert ": every 1h (UTC) before, every 3h (UTC) now" in caplog.text
+
+
+@on_shared
+def test_a_node_with_another_zone_does_not_undo_what_a_person_changed(
+    shared_db: str, make_app: MakeApp, fake_clock: FakeClock
+) -> None:
+    def start(zone: str, **options: Any) -> Ostinato:
+        app = make_app(shared_db, name="shop", tz=zone)
+        app.task("job", schedule="daily 03:00", **options)(lambda: None)
+        return app.start()
+
+    start("UTC").stop()
+    unchanged = start("Asia/Tokyo")
+    assert unchanged.schedules.get("job").zone == "Asia/Tokyo"  # nobody changed it: the zone of the last start
+    unchanged.schedules.edit("job", timing="daily 04:00")
+    unchanged.stop()
+    app = start("Europe/Berlin")
+    kept = app.schedules.get("job")
+    assert (kept.timing, kept.zone) == ("daily 04:00", "Asia/Tokyo")
+    assert [(change.field, change.by) for change in kept.changes] == [("timing", "a program")]
+    app.stop()
+    fake_clock.advance("10m")
+    named = start("UTC", tz="America/New_York").schedules.get("job")  # a zone that the code names is its word
+    assert (named.timing, named.zone) == ("daily 03:00", "America/New_York")
 
 
 @on_shared

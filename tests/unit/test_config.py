@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -84,10 +85,19 @@ def test_the_variable_switches_off_also_settings_that_were_made_by_hand() -> Non
     assert "in the settings" in (switched_off(Settings(enabled=False), {"OSTINATO_ENABLED": "1"}) or "")
 
 
-@pytest.mark.parametrize("wrong", ["", "maybe", "2"])
+@pytest.mark.parametrize("wrong", ["maybe", "2"])
 def test_a_switch_that_nobody_understands_is_an_error(tmp_path: Path, wrong: str) -> None:
-    with pytest.raises(InvalidInput, match="enabled cannot be"):
+    with pytest.raises(InvalidInput, match="OSTINATO_ENABLED cannot be"):
         load_settings(tmp_path, {"OSTINATO_ENABLED": wrong})
+
+
+def test_a_variable_that_is_empty_is_as_one_that_is_not_set(tmp_path: Path) -> None:
+    write(tmp_path, 'port = 9000\ngrace = "1m"\n')
+    names = [f"OSTINATO_{setting.name.upper()}" for setting in fields(Settings)]
+    empty = dict.fromkeys([*names, "OSTINATO_LANE_MAIL", "OSTINATO_RATE_MAIL", "OSTINATO_TELEGRAM_TOKEN", "TZ"], "")
+    assert load_settings(tmp_path, empty) == load_settings(tmp_path, {})
+    assert load_settings(tmp_path, {"OSTINATO_ENABLED": " "}).enabled
+    assert switched_off(Settings(), {"OSTINATO_ENABLED": ""}) is None
 
 
 def test_durations_may_be_text(tmp_path: Path) -> None:

@@ -39,6 +39,8 @@ STATUSES = {
     "StoreError": 500,
     "StoreUnavailable": 503,
     "TimingError": 422,
+    "KeyBusy": 409,
+    "LoginUnavailable": 503,
     "TooManyAttempts": 429,
     "VersionConflict": 409,
     "WaitTimeout": 503,

@@ -14,9 +14,13 @@ from starlette.requests import HTTPConnection
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import Scope
 
+from ostinato.errors import LoginUnavailable
+from ostinato.logs import get_logger
 from ostinato.models.access import Identity
 
 __all__ = ["HOST_LOGIN", "HostLogin", "Who", "host_login_of"]
+
+log = get_logger("ostinato.api")
 
 Who: TypeAlias = Callable[[HTTPConnection], Identity | Awaitable[Identity | None] | None]
 
@@ -28,9 +32,11 @@ _NOT_LOGGED_IN = "You are not logged in. Log in to this site, then open this pag
 class HostLogin:
     """Who one request or socket is of, by the host's word."""
 
-    def __init__(self, who: Who, scope: Scope, login_url: str | None) -> None:
-        """`login_url` is where people log in there, this page's address put into it."""
+    def __init__(self, who: Who, scope: Scope, login_url: str | None, seconds: float) -> None:
+        """`login_url` is where people log in there, this page's address put into it; `seconds` is how long `who` may
+        take."""
         self._who = who
+        self._seconds = seconds
         self._connection = HTTPConnection(scope)
         self._login_url = login_url
         self._loop = asyncio.get_running_loop()
@@ -48,6 +54,14 @@ class HostLogin:
         return RedirectResponse(self._login_url, 303)
 
     async def _ask(self) -> Identity | None:
+        try:
+            async with asyncio.timeout(self._seconds):
+                return await self._answer()
+        except TimeoutError:
+            log.error("who() has not answered within %g s: nobody is let in", self._seconds)
+            raise LoginUnavailable("this site cannot say right now who you are: try again later") from None
+
+    async def _answer(self) -> Identity | None:
         # A plain function may ask a database: not on the loop.
         is_async = inspect.iscoroutinefunction(self._who)
         answer: object = self._who(self._connection) if is_async else await asyncio.to_thread(self._call)

@@ -33,6 +33,8 @@ LARGEST_MESSAGE = 65_536
 CLOSE_SECONDS = 1.0
 
 NOT_LOGGED_IN, TRY_AGAIN, TOO_LARGE = 4401, 1013, 1009
+_UNKNOWN_LOGIN = "your login cannot be checked right now: try again later"
+_MOST_FAILED_CHECKS = 3
 _REFUSED = (NotLoggedIn, NotAllowed, TooManyAttempts)
 
 
@@ -93,7 +95,11 @@ async def _let_in(websocket: WebSocket) -> tuple[Identify, str] | None:
         if isinstance(error, _REFUSED):
             await _close(websocket, NOT_LOGGED_IN, "not logged in")
         else:
-            await _close(websocket, TRY_AGAIN, "your login cannot be checked right now: try again later")
+            await _close(websocket, TRY_AGAIN, _UNKNOWN_LOGIN)
+        return None
+    except Exception:  # of the callback that says who is logged in to the app around this one
+        log.exception("a socket is closed: it cannot be found out who it is of")
+        await _close(websocket, TRY_AGAIN, _UNKNOWN_LOGIN)
         return None
     return identify, principal.login.who
 
@@ -194,8 +200,9 @@ class _Conversation:
         return TRY_AGAIN, "the client does not read: reconnect and load again"
 
     async def _look_again(self) -> tuple[int | None, str]:
-        """Whether it still may listen."""
-        while True:
+        """Whether it still may listen. A host that cannot say so is asked again, but not for ever."""
+        failed = 0
+        while failed < _MOST_FAILED_CHECKS:
             await asyncio.sleep(self._tuning.live_identify_seconds)
             try:
                 await self._identify()
@@ -203,6 +210,12 @@ class _Conversation:
                 return NOT_LOGGED_IN, "the login or the token is no longer valid"
             except StoreUnavailable as error:
                 log.warning("the login of an open socket cannot be checked right now: %s", error)
+            except Exception as error:
+                failed += 1
+                log.warning("who() cannot say whose an open socket is: %r", error)
+            else:
+                failed = 0
+        return TRY_AGAIN, _UNKNOWN_LOGIN
 
 
 def _tuning(websocket: WebSocket) -> Tuning:

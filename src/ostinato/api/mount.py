@@ -21,6 +21,7 @@ from ostinato.api.host_login import HOST_LOGIN, HostLogin, Who
 from ostinato.api.prefix import PREFIX, below_prefix
 from ostinato.api.problems import problem_answer, problem_of
 from ostinato.errors import OstinatoError
+from ostinato.tuning import DEFAULT_TUNING
 
 __all__ = ["ContainerHost", "MountedApp"]
 
@@ -46,11 +47,13 @@ class MountedApp:
         close: Callable[[], Awaitable[None]],
         who: Who | None = None,
         login_url: str | None = None,
+        who_seconds: float = DEFAULT_TUNING.host_login_seconds,
     ) -> None:
         self._host = host
         self._close = close
         self._who = who
         self._login_url = login_url
+        self._who_seconds = who_seconds
         self._served: tuple[ApiContainer, ASGIApp] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -59,7 +62,7 @@ class MountedApp:
             return
         below = below_prefix(scope)
         if self._who is not None:
-            below[HOST_LOGIN] = HostLogin(self._who, scope, _login_url(self._login_url, below))
+            below[HOST_LOGIN] = HostLogin(self._who, scope, _login_url(self._login_url, below), self._who_seconds)
         loop, is_open = asyncio.get_running_loop(), False
         send = _with_prefix(send, below[PREFIX])
 

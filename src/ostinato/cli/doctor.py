@@ -152,7 +152,7 @@ def _database(database: OpenDatabase, path: Path | None, *, send: bool) -> Itera
     yield from _rows(database)
     nodes = database.ask(database.services.nodes.list())
     alive = [node for node in nodes if node.state != "lost"]
-    yield _engine(alive)
+    yield _engine(alive, database.switched_off)
     yield from _services(alive)
     tasks = {*database.app.registry.tasks, *(task for node in alive for task in node.tasks)}
     yield from examine_telegram(database.app.settings.telegram, alive, tasks)
@@ -194,10 +194,13 @@ def _sqlite_version() -> str:
     return f"SQLite {apsw.sqlite_lib_version()}"
 
 
-def _engine(alive: Sequence[Node]) -> Finding:
-    if not alive:
-        return Finding("engine", "warn", "no engine is running on this database", "start one with 'ostinato up'")
-    return Finding("engine", "ok", f"{len(alive)} running: {named([node.id for node in alive])}")
+def _engine(alive: Sequence[Node], off: str | None) -> Finding:
+    """`off` says what keeps an engine from being started here."""
+    also = "" if off is None else f"; {off}"
+    if alive:
+        return Finding("engine", "ok", f"{len(alive)} running: {named([node.id for node in alive])}{also}")
+    fix = "start one with 'ostinato up'" if off is None else "switch it on, or start 'ostinato up' where it is on"
+    return Finding("engine", "warn", f"no engine is running on this database{also}", fix)
 
 
 def _services(alive: Sequence[Node]) -> Iterator[Finding]:

@@ -90,6 +90,7 @@ for _order, (_name, _target, _help) in enumerate(
         ("node", "node:app", "List, drain and resume nodes: processes whose engine is started."),
         ("outbox", "outbox:app", "Create outboxes in other databases; list, retry and remove what waits in them."),
         ("token", "token:app", "Add, list and remove tokens for scripts and other machines."),
+        ("audit", "audit:app", "List what people and agents did."),
         ("login", "login:login", "Print a link that logs a browser in, once."),
         ("logout", "login:logout", "Log a user's browsers out."),
         ("db", "database:app", "The database: migrate, status, check, backup, prune."),

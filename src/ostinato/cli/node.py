@@ -18,7 +18,6 @@ __all__ = ["app"]
 
 app = App(name="node", help="List, drain and resume nodes: processes whose engine is started.")
 
-_NONE = "no engine is running on this database: start one with 'ostinato up'"
 _STYLES = {"alive": "green", "draining": "yellow", "lost": "red"}
 
 
@@ -32,7 +31,7 @@ def ls(*, common: Common = NO_COMMON) -> None:
 
             emit_json([node_answer(node) for node in nodes])
             return
-        now = database.now
+        now, none = database.now, _none(database)
         rows: list[list[Cell]] = [
             [
                 node.id,
@@ -45,7 +44,7 @@ def ls(*, common: Common = NO_COMMON) -> None:
             for node in nodes
         ]
     titles = ("STATE", "RUNNING", "TASKS", "UP", "SEEN")
-    table([Column("ID", flexible=True), *(Column(title) for title in titles)], rows, otherwise=_NONE)
+    table([Column("ID", flexible=True), *(Column(title) for title in titles)], rows, otherwise=none)
 
 
 @app.command
@@ -56,7 +55,7 @@ def drain(id: NodeName, /, *, common: Common = NO_COMMON) -> None:
     """
     with opened(common) as database:
         drained = [database.ask(database.services.nodes.drain(one)) for one in _meant(database, id)]
-    _tell(drained, "is draining", common)
+        _tell(database, drained, "is draining", common)
 
 
 @app.command
@@ -64,7 +63,7 @@ def resume(id: NodeName, /, *, common: Common = NO_COMMON) -> None:
     """Let a drained node take work again."""
     with opened(common) as database:
         resumed = [database.ask(database.services.nodes.resume(one)) for one in _meant(database, id)]
-    _tell(resumed, "takes work again", common)
+        _tell(database, resumed, "takes work again", common)
 
 
 def _meant(database: OpenDatabase, id: str) -> list[str]:
@@ -73,7 +72,7 @@ def _meant(database: OpenDatabase, id: str) -> list[str]:
     return [node.id for node in database.ask(database.services.nodes.list()) if node.state != "lost"]
 
 
-def _tell(nodes: list[Node], what: str, common: Common) -> None:
+def _tell(database: OpenDatabase, nodes: list[Node], what: str, common: Common) -> None:
     if common.json:
         from ostinato.service.answers import node_answer
 
@@ -82,4 +81,10 @@ def _tell(nodes: list[Node], what: str, common: Common) -> None:
     for node in nodes:
         say(f"node {node.id!r} {what}, {node.running} running")
     if not nodes:
-        say(_NONE)
+        say(_none(database))
+
+
+def _none(database: OpenDatabase) -> str:
+    """That there are no nodes, and what to do."""
+    none, off = "no engine is running on this database", database.switched_off
+    return f"{none}: start one with 'ostinato up'" if off is None else f"{none}; {off}"

@@ -64,6 +64,13 @@ class OpenDatabase:
         return self._container.settings.tz
 
     @property
+    def switched_off(self) -> str | None:
+        """What keeps an engine from being started here; None if nothing does."""
+        from ostinato.config import switched_off
+
+        return switched_off(self.app.settings)
+
+    @property
     def now(self) -> datetime:
         from ostinato.clock import from_micros
 

@@ -12,6 +12,8 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ostinato.config import read_flag
+from ostinato.errors import InvalidInput
 from ostinato.logs import get_logger
 
 if TYPE_CHECKING:
@@ -31,8 +33,16 @@ class FlaskScheduler(Protocol):
     def start(self) -> object: ...
 
 
-def init_flask(app: FlaskScheduler, flask_app: Flask) -> None:
-    """Put the app into the Flask app."""
+def init_flask(app: FlaskScheduler, contexts: Any, flask_app: Flask) -> None:
+    """Put the app into the Flask app, and its tasks (by the TaskContexts of its registry) into the app context of
+    that; twice is as once."""
+    before: Any = getattr(contexts.enter, "__self__", None)
+    contexts.enter = flask_app.app_context
+    if flask_app.extensions.get("ostinato") is app:
+        return
+    if hasattr(before, "import_name"):
+        names = (before.import_name, flask_app.import_name)
+        log.warning("tasks ran in the app context of Flask app %r; from now on they run in that of %r", *names)
     flask_app.extensions["ostinato"] = app
     flask_app.wsgi_app = _Starting(app, flask_app)  # type: ignore[method-assign]  # as Flask says to wrap it
 
@@ -56,7 +66,17 @@ class _Starting:
 
     def _is_wanted(self) -> bool:
         config = self._flask_app.config
-        return config.get("OSTINATO_ENGINE", True) and not config["TESTING"] and time.monotonic() >= self._again_at
+        return not config["TESTING"] and time.monotonic() >= self._again_at and self._is_switched_on()
+
+    def _is_switched_on(self) -> bool:
+        """`OSTINATO_ENGINE` is read as OSTINATO_ENABLED is: it may come from a variable, as text."""
+        given = self._flask_app.config.get("OSTINATO_ENGINE")
+        try:
+            return given in (None, "") or read_flag("OSTINATO_ENGINE", given)
+        except InvalidInput as error:
+            log.error("no engine is started: %s", error)
+            self._process = os.getpid()  # once is enough
+            return False
 
     def _start(self) -> None:
         try:

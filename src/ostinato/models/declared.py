@@ -37,6 +37,7 @@ __all__ = [
     "load_declared",
     "load_overrides",
     "override",
+    "said_text",
     "stored_text",
 ]
 
@@ -159,6 +160,11 @@ class FieldChange:
         )
 
 
+def said_text(declared: Declared, field: str) -> str:
+    """What the code says of a field, as people read it."""
+    return _text(field, _said(declared, field))
+
+
 def field_changes(declared: Declared | None, overrides: Overrides, now: Fields) -> tuple[FieldChange, ...]:
     """What people changed, and what the code did: since it was first declared, or when it says that it is off."""
     if not declared:
@@ -173,7 +179,7 @@ def field_changes(declared: Declared | None, overrides: Overrides, now: Fields) 
             at, by = said.at, None
         else:
             continue
-        value, code = _text(field, now.get(field, _LEFT_OUT)), _text(field, _said(declared, field))
+        value, code = _text(field, now.get(field, _LEFT_OUT)), said_text(declared, field)
         if by is None and value != code:
             continue  # the breaker has switched it off since, or it ran as often as it should
         found.append(FieldChange(field, value, code, by, from_micros(at)))
@@ -194,10 +200,23 @@ def _text(field: str, value: Any) -> str:
     if field == ENABLED:
         return "on" if value else "off"
     policy = POLICIES.get(field)
+    default = None if policy is None else plain(policy.default)
     if value is _LEFT_OUT:
-        value = None if policy is None else plain(policy.default)
+        value = default
     if value is None:
         return "none"
     if policy is not None and policy.about.secret:
         return "***"
+    if isinstance(value, dict) and isinstance(default, dict):  # of a retry what is not as always, or else its `max`
+        own = {name: part for name, part in value.items() if default.get(name) != part}
+        value = own or dict([*value.items()][:1])
+    return _readable(value)
+
+
+def _readable(value: Any) -> str:
+    """Without the quotes and braces of JSON."""
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_readable(part)}" for name, part in value.items() if part is not None)
+    if isinstance(value, list):
+        return " ".join(map(str, value))
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()

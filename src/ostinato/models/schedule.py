@@ -172,6 +172,8 @@ class ScheduleDraft:
     """Which of these people changed, as the store keeps it."""
     by: str = SOMEBODY
     """Who changes it; not stored, unless the code declares what is changed."""
+    names_zone: bool = True
+    """Whether its code names the zone, or has that of its app or its machine; not stored either."""
 
 
 @dataclass(frozen=True, slots=True)

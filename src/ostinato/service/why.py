@@ -8,6 +8,7 @@ from datetime import datetime
 from ostinato.clock import SECOND, Clock, Micros, from_micros, to_micros
 from ostinato.durations import duration_text
 from ostinato.errors import InvalidInput, NotFound
+from ostinato.models.declared import ENABLED
 from ostinato.models.node import Node
 from ostinato.models.run import Run, RunFilter
 from ostinato.models.schedule import Schedule
@@ -149,7 +150,7 @@ def _took(run: Run) -> str:
 
 
 def _not_due(schedule: Schedule, moment: datetime, now: datetime, nodes: list[Node], zone: str) -> str:
-    due_next = f"is not due: {schedule.next_run_reason}"
+    due_next = f"is not due: {_why_not_due(schedule, zone)}"
     if schedule.next_run_at is not None:
         due_next = _due_next(schedule.next_run_at, now, nodes, zone)
     was_not_due = f"It was not due at {local_text(zone, moment)}"
@@ -158,6 +159,12 @@ def _not_due(schedule: Schedule, moment: datetime, now: datetime, nodes: list[No
     if schedule.next_run_at is None:
         return f"It {due_next}."
     return f"{was_not_due}: {schedule.sentence} It {due_next}."
+
+
+def _why_not_due(schedule: Schedule, zone: str) -> str:
+    """Its reason; of one that is off, also who switched it, if code declares it."""
+    who = next((change.sentence(zone) for change in schedule.changes if change.field == ENABLED), None)
+    return f"{schedule.next_run_reason}" if who is None or schedule.enabled else f"{schedule.next_run_reason}; {who}"
 
 
 def _due_next(due: datetime, now: datetime, nodes: list[Node], zone: str) -> str:
@@ -171,7 +178,7 @@ def _no_row(schedule: Schedule, due: datetime, now: datetime, nodes: list[Node],
     when = local_text(zone, due)
     missing = "It did not run" if due <= now else "It will not run"
     if schedule.next_run_at is None or _is_held_at(schedule, due):
-        return f"{missing} at {when}: {schedule.next_run_reason}."
+        return f"{missing} at {when}: {_why_not_due(schedule, zone)}."
     if now < due and schedule.next_run_at <= due:
         return f"It is due at {when}, which is yet to come."
     if schedule.next_run_at <= due and not nodes:

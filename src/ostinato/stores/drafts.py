@@ -33,7 +33,7 @@ from ostinato.timing import parse_timing
 
 __all__ = ["STORED_COLUMNS", "UNSTORED", "StoredSchedule", "load_stored", "merged", "new_schedule", "resolved"]
 
-UNSTORED = "by"
+UNSTORED = frozenset({"by", "names_zone"})
 """What a draft has and a row has not."""
 
 
@@ -48,7 +48,7 @@ class StoredSchedule(ScheduleDraft):
     paused_since: Micros | None
 
 
-_NAMES = [field.name for field in fields(StoredSchedule) if field.name != UNSTORED]
+_NAMES = [field.name for field in fields(StoredSchedule) if field.name not in UNSTORED]
 STORED_COLUMNS = ", ".join(_NAMES)
 
 
@@ -96,6 +96,8 @@ def _declared(known: StoredSchedule, draft: ScheduleDraft, now: Micros) -> Sched
     before = load_declared(known.declared) if known.owner == "code" else None
     says = _says(draft)
     declared, changed = declare(before, says, now)
+    if before is not None and not draft.names_zone and TIMING in before and before[TIMING].value[0] == draft.timing:
+        changed -= {TIMING}  # another machine has another zone: the code says what it said
     overrides: dict[str, Override] = {}
     if before is not None:
         overrides = {field: one for field, one in load_overrides(known.overrides).items() if field not in changed}

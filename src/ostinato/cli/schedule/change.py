@@ -64,36 +64,37 @@ def add(
         "project": home,
     }
     with opened(common) as database:
+        before = _known(database, name)
         did, schedule = did_to(database, name, database.services.schedules.add(name, timing, what, **options))
         warn_of_unknown_task(database, schedule)
-        tell_schedule(database, schedule, f"{did}: {tell_next(database, schedule)}", as_json=common.json)
+        tell_schedule(database, schedule, f"{did}: {tell_next(database, schedule)}", before, as_json=common.json)
 
 
 def did_to(
     database: OpenDatabase, name: str, adding: Coroutine[Any, Any, Schedule]
 ) -> tuple[Literal["added", "unchanged", "changed"], Schedule]:
     """Add a schedule, and say what that did."""
-    before = _version(database, name)
+    before = _known(database, name)
     schedule = database.ask(adding)
-    return "added" if before is None else "unchanged" if before == schedule.version else "changed", schedule
+    return "added" if before is None else "unchanged" if before.version == schedule.version else "changed", schedule
 
 
 def _zone_of_run() -> str | None:
     """The zone of the run that this command is part of: it goes before an app's own, for whose user it speaks."""
-    return os.environ.get("OSTINATO_TZ") if "OSTINATO_RUN_ID" in os.environ else None
+    return os.environ.get("OSTINATO_TZ") or None if "OSTINATO_RUN_ID" in os.environ else None
 
 
-def _version(database: OpenDatabase, name: str) -> int | None:
+def _known(database: OpenDatabase, name: str) -> Schedule | None:
     with suppress(NotFound):
-        return database.ask(database.services.schedules.get(name)).version
+        return database.ask(database.services.schedules.get(name))
     return None
 
 
 def edit(
     name: ScheduleName,
     /,
-    *,
     timing: str | None = None,
+    *,
     work: WorkFlags = NO_WORK,
     project: str | None = None,
     tz: str | None = None,
@@ -131,7 +132,7 @@ def edit(
         schedule = database.ask(schedules.edit(name, **changes))
         warn_of_unknown_task(database, schedule)
         did = "unchanged" if schedule.version == current.version else "changed"
-        tell_schedule(database, schedule, f"{did}: {tell_next(database, schedule)}", as_json=common.json)
+        tell_schedule(database, schedule, f"{did}: {tell_next(database, schedule)}", current, as_json=common.json)
 
 
 def _given(**values: str | None) -> dict[str, Any]:

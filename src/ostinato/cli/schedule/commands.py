@@ -80,9 +80,10 @@ def show(name: ScheduleName, /, *, common: Common = NO_COMMON) -> None:
 def enable(name: ScheduleName, /, *, common: Common = NO_COMMON) -> None:
     """Switch a schedule on and clear what broke it. Its checks must pass."""
     with opened(common) as database:
+        before = database.ask(database.services.schedules.get(name))
         schedule = database.ask(database.services.schedules.enable(name))
         warn_of_unknown_task(database, schedule)
-        tell_schedule(database, schedule, f"on: {tell_next(database, schedule)}", as_json=common.json)
+        tell_schedule(database, schedule, f"on: {tell_next(database, schedule)}", before, as_json=common.json)
 
 
 @app.command
@@ -95,9 +96,10 @@ def disable(name: ScheduleName, /, *, note: str | None = None, common: Common = 
         Why; shown by 'show' and 'why'.
     """
     with opened(common) as database:
+        before = database.ask(database.services.schedules.get(name))
         schedule = database.ask(database.services.schedules.disable(name, note=note))
         text = f"off: {name!r}" + (f" ({schedule.off_note})" if schedule.off_note else "")
-        tell_schedule(database, schedule, text, as_json=common.json)
+        tell_schedule(database, schedule, text, before, as_json=common.json)
 
 
 @app.command
@@ -167,7 +169,7 @@ def rm(name: ScheduleName, /, *, yes: Yes = False, force: bool = False, common: 
         if schedule.is_declared and not force:
             from ostinato.service.schedules.declared import still_declared
 
-            raise still_declared(schedule)
+            raise still_declared(schedule, "--force")
         question = f"Remove schedule {name!r} with its runs and their output?"
         if not yes and not confirmed(question, f"removing {name!r} removes its runs too"):
             say("nothing was removed")

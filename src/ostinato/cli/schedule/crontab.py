@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from ostinato.errors import InvalidInput, TimingError
-from ostinato.timing import parse_timing
 
 __all__ = ["Crontab", "CrontabJob", "names_of", "read_crontab"]
 
@@ -82,6 +81,8 @@ def _job(number: int, line: str, variables: Mapping[str, str], zone: str, *, has
     *fields, rest = words
     owner = fields.pop() if has_users else None
     job = CrontabJob(number, " ".join(fields), _with_input(number, rest.rstrip()), owner, variables)
+    from ostinato.timing import parse_timing  # here: a help needs no timings
+
     try:
         parse_timing(job.timing, tz=job.zone or zone)
     except (TimingError, InvalidInput) as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -58,7 +59,8 @@ def warn_of_no_engine(database: OpenDatabase) -> bool:
     """Say it on stderr where somebody asks for a run: it would wait without a word."""
     is_alone = all(node.state == "lost" for node in database.ask(database.services.nodes.list()))
     if is_alone:
-        warn("no engine is running on this database: the run waits until one is started with 'ostinato up'")
+        off = "" if database.switched_off is None else f" ({database.switched_off})"
+        warn(f"no engine is running on this database: the run waits until one is started with 'ostinato up'{off}")
     return is_alone
 
 
@@ -113,12 +115,26 @@ def print_schedules(database: OpenDatabase, schedules: Sequence[Schedule], *, as
     )
 
 
-def tell_schedule(database: OpenDatabase, schedule: Schedule, text: str, *, as_json: bool) -> None:
-    """What was done to a schedule: all of it as JSON, else a line for people."""
+def tell_schedule(
+    database: OpenDatabase, schedule: Schedule, text: str, before: Schedule | None = None, *, as_json: bool
+) -> None:
+    """What was done to a schedule: all of it as JSON, else a line for people, and one if its code says otherwise."""
     if as_json:
         print_schedule(database, schedule, as_json=True)
-    else:
-        say(text)
+        return
+    say(text)
+    if before is not None and (contradicted := _contradicted(before, schedule)):
+        back = f"give it back with 'ostinato schedule revert {shlex.quote(schedule.name)}'"
+        say(f"code says {'; '.join(contradicted)}. Yours stays until the code changes it; {back}")
+
+
+def _contradicted(before: Schedule, schedule: Schedule) -> list[str]:
+    """What the code says of the fields that have just been changed."""
+    return [
+        f"{'switched' if change.field == 'enabled' else change.field} {change.code}"
+        for change in schedule.changes
+        if change.by is not None and before.overrides.get(change.field) != schedule.overrides.get(change.field)
+    ]
 
 
 def print_schedule(database: OpenDatabase, schedule: Schedule, *, as_json: bool) -> None:

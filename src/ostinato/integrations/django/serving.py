@@ -58,7 +58,7 @@ class Starter:
             return
         self._process = os.getpid()
         if (why := switched_off(self._app.settings)) is not None:
-            log.info("no engine is started here: %s", why)
+            log.info("%s; none is started in this process", why)
             return
         self._is_over = threading.Event()  # that of a parent may have been in use when it forked
         drain_on_sigterm(self._app)
@@ -70,7 +70,7 @@ class Starter:
         self._is_over.set()
         if self._thread is not None:
             await asyncio.to_thread(self._thread.join)
-        with another_interrupt_forces(self._app):
+        with another_interrupt_forces(self._app, self._app._under_way, of_server=True):
             await self._app.aio.stop()
         self._process = None
 

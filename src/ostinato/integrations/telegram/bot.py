@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
+from typing import Any, Protocol
 
 from ostinato.clock import SECOND, Clock, micros_of
 from ostinato.config import Settings
@@ -19,7 +21,7 @@ from ostinato.models.telegram import TelegramSettings
 from ostinato.notifications.telegram_api import TelegramClient
 from ostinato.service.services import Services
 
-__all__ = ["TelegramBot", "why_no_bot"]
+__all__ = ["TelegramBot", "start_bot", "why_no_bot"]
 
 log = get_logger("ostinato.telegram")
 
@@ -32,6 +34,32 @@ def why_no_bot(settings: TelegramSettings) -> str | None:
     if settings.chats:
         return None
     return "no chat may speak with the Telegram bot, so it is not started: put your chat's id into [telegram.chats]"
+
+
+class BotNode(Protocol):
+    """The engine that it runs beside."""
+
+    @property
+    def id(self) -> NodeId: ...
+
+    @property
+    def watchdog(self) -> BotWatchdog: ...
+
+
+class BotWatchdog(Protocol):
+    """What runs services beside an engine."""
+
+    def start(self, name: str, service: Callable[[], Any], /) -> None: ...
+    def tell(self, name: str, status: str, well: bool, /) -> None: ...
+
+
+def start_bot(name: str, services: Services, settings: Settings, clock: Clock, engine: BotNode) -> None:
+    """Start it beside the engine as the service of this name, unless nobody may speak with it: the log says so."""
+    if (why := why_no_bot(settings.telegram)) is not None:
+        log.warning("%s", why)
+        return
+    bot = TelegramBot(services, settings, clock, lambda: engine.id, partial(engine.watchdog.tell, name))
+    engine.watchdog.start(name, bot.run)
 
 
 class TelegramBot:

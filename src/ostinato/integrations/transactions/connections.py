@@ -44,6 +44,11 @@ class Caller(Protocol):
     @property
     def is_async(self) -> bool: ...
 
+    @property
+    def is_two_phase(self) -> bool:
+        """Whether its transaction is to be prepared, and committed by somebody else."""
+        ...
+
     def run(self, use: Use[T]) -> T:
         """Use the connection, which is a sync one."""
         ...
@@ -89,6 +94,10 @@ class _Psycopg:
     def __init__(self, connection: Any, *, is_async: bool) -> None:
         self._connection = connection
         self.is_async = is_async
+
+    @property
+    def is_two_phase(self) -> bool:
+        return getattr(self._connection, "_tpc", None) is not None
 
     def run(self, use: Use[T]) -> T:
         return driven(use(self))
@@ -145,12 +154,21 @@ class _SqlAlchemy:
 
     @property
     def _connection(self) -> Any:
-        return self._given.connection() if _is_session(self._given) else self._given
+        if not _is_session(self._given):
+            return self._given
+        _bind_of(self._given)
+        return self._given.connection()
 
     @property
     def dialect(self) -> str:
-        name: str = self._connection.dialect.name
+        # Of a session by its bind: its connection would begin a transaction, and the call may yet be refused.
+        bind = _bind_of(self._given) if _is_session(self._given) else self._given
+        name: str = bind.dialect.name
         return name
+
+    @property
+    def is_two_phase(self) -> bool:
+        return type(self._connection.get_transaction()).__name__ == "TwoPhaseTransaction"
 
     def run(self, use: Use[T]) -> T:
         return driven(use(SqlAlchemyConnection(self._connection)))
@@ -178,9 +196,11 @@ class _AsyncSqlAlchemy:
 
     @property
     def dialect(self) -> str:
-        bind = self._given.get_bind() if hasattr(self._given, "sync_session") else self._given
-        name: str = bind.dialect.name
-        return name
+        return self._sync.dialect
+
+    @property
+    def is_two_phase(self) -> bool:
+        return self._sync.is_two_phase
 
     def run(self, use: Use[T]) -> T:
         raise TypeError(f"{type(self._given).__name__} has to be awaited")
@@ -218,6 +238,10 @@ class _Django:
         vendor: str = self._connection.vendor
         return vendor
 
+    @property
+    def is_two_phase(self) -> bool:
+        return False
+
     def run(self, use: Use[T]) -> T:
         return driven(use(DjangoConnection(self._connection)))
 
@@ -225,8 +249,23 @@ class _Django:
         return self.run(use)
 
     def after_commit(self, callback: Callable[..., object]) -> None:
-        self._connection.on_commit(callback)
+        # With autocommit switched off by hand, Django does not know when the commit is.
+        if self._connection.in_atomic_block or self._connection.get_autocommit():
+            self._connection.on_commit(callback)
 
 
 def _is_session(given: Any) -> bool:
     return any(kind.__name__ == "Session" for kind in type(given).__mro__)
+
+
+def _bind_of(session: Any) -> Any:
+    from sqlalchemy.exc import UnboundExecutionError
+
+    try:
+        return session.get_bind()
+    except UnboundExecutionError as error:
+        raise InvalidInput(
+            "this Session has a database for each of its mappers, and none for all",
+            field="connection",
+            hint="give one of them: session.connection(bind_arguments={'mapper': Order})",
+        ) from error

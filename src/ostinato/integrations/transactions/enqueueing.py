@@ -124,6 +124,12 @@ class TransactionEnqueuer:
     async def _write(self, caller: Caller, db: Connection, prepared: Prepared) -> list[_Written]:
         runs, ledger = prepared.runs, prepared.ledger
         if ledger is not None and await ledger.is_behind(db):
+            if caller.is_two_phase:
+                raise InvalidInput(
+                    "a run wakes the nodes by NOTIFY, and PostgreSQL prepares no transaction that has one",
+                    field="connection",
+                    hint="commit in one phase, or enqueue after the commit, without the connection",
+                )
             return [_Written(id) for id in await ledger.insert_runs(db, runs)]
         rows = await table.put(db, caller.dialect, runs, self._instants(len(runs)))
         caller.after_commit(self._poke)

@@ -33,6 +33,8 @@ class _Database(Protocol):
     """How statements reach it: each use is one transaction."""
 
     name: str
+    identity: object
+    """The same of every object that leads to one database; of what names no database, the engine."""
 
     def dialect(self) -> str: ...
 
@@ -58,6 +60,15 @@ class Outbox:
     def name(self) -> str:
         """What people call it: its URL without the password, or its alias."""
         return self._database.name
+
+    @property
+    def identity(self) -> object:
+        """Which database it is of."""
+        return self._database.identity
+
+    def call(self, name: str) -> None:
+        """Give it another name: one with its URL is known already."""
+        self._database.name = name
 
     def create(self) -> None:
         """Make the table, if it is not there."""
@@ -215,6 +226,7 @@ class _SyncDatabase:
         self._engine = engine
         self._thread = _OneThread()
         self.name: str = engine.url.render_as_string(hide_password=True)
+        self.identity: object = self.name if engine.url.database else engine
 
     def dialect(self) -> str:
         name: str = self._engine.dialect.name
@@ -242,7 +254,9 @@ class _AsyncDatabase:
 
     def __init__(self, url: Any) -> None:
         self._url = url
+        self._engine: Any = None
         self.name: str = url.render_as_string(hide_password=True)
+        self.identity: object = self.name
 
     def dialect(self) -> str:
         name: str = self._url.get_dialect().name
@@ -255,7 +269,9 @@ class _AsyncDatabase:
         from sqlalchemy.ext.asyncio import create_async_engine
         from sqlalchemy.pool import NullPool
 
-        async with create_async_engine(self._url, poolclass=NullPool).begin() as connection:
+        if self._engine is None:  # it holds no connection, and so belongs to no loop
+            self._engine = create_async_engine(self._url, poolclass=NullPool)
+        async with self._engine.begin() as connection:
             result: T = await connection.run_sync(lambda sync: driven(use(SqlAlchemyConnection(sync))))
             return result
 
@@ -271,6 +287,7 @@ class _DjangoDatabase:
 
     def __init__(self, alias: str) -> None:
         self.name = alias
+        self.identity: object = alias
         self._thread = _OneThread()
 
     def dialect(self) -> str:

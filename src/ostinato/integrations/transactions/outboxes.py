@@ -43,7 +43,15 @@ class Outboxes:
     def add(self, database: object) -> Outbox:
         """Declare one; twice is as once."""
         outbox = open_outbox(database)
-        return self._by_name.setdefault(outbox.name, outbox)
+        for known in self:
+            if known.identity == outbox.identity:
+                return known
+        name, others = outbox.name, 1
+        while outbox.name in self._by_name:  # engines whose URL names no database look the same
+            others += 1
+            outbox.call(f"{name} ({others})")
+        self._by_name[outbox.name] = outbox
+        return outbox
 
     def begin(self) -> None:
         """An engine has started: those of the one before are gone."""

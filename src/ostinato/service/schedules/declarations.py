@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
 
 from ostinato.clock import Clock, from_micros
 from ostinato.logs import get_logger
-from ostinato.models.schedule import ScheduleFilter
+from ostinato.models.declared import ENABLED, FieldChange, said_text
+from ostinato.models.schedule import Schedule, ScheduleFilter
 from ostinato.run_log import MOST_SCHEDULES, is_scheduling_logged, log_schedules
 from ostinato.service.schedules.drafts import ScheduleSpec
 from ostinato.service.schedules.service import ScheduleService
@@ -49,6 +50,7 @@ class Declarations:
     async def declare(self, schedules: ScheduleService, store: Store) -> None:
         """Make the schedules that the code declares be so, and mark those that it no longer does."""
         since = from_micros(self._clock.now())
+        before = await self._stored(store, self._specs)
         await schedules.add_many(self._specs.values())
         orphans = await store.schedules.mark_orphans(self._app, list(self._specs), self._clock.now())
         if orphans:
@@ -56,17 +58,38 @@ class Declarations:
         new = [name for name in self._specs if name not in self._told]
         self._told.update(new)
         if new:
-            await self._log(store, new, since)
+            await self._log(store, new, before, since)
 
-    async def _log(self, store: Store, names: Sequence[str], since: datetime) -> None:
+    async def _log(self, store: Store, names: Sequence[str], before: Mapping[str, Schedule], since: datetime) -> None:
         """What people changed of these, what the code has just changed, and when they are due: of many, the first."""
-        found = await store.schedules.list_schedules(ScheduleFilter(names=tuple(names)))
-        for schedule in found:
+        found = await self._stored(store, names)
+        for name, schedule in found.items():
             for change in schedule.changes:
                 if change.by is not None:
-                    log.warning("schedule %s: %s", schedule.name, change.sentence(self._zone))
-                elif change.at >= since:
-                    log.info("schedule %s: %s", schedule.name, change.sentence(self._zone))
+                    log.warning("schedule %s: %s", name, change.sentence(self._zone))
+            for change in _changed_by_code(before.get(name), schedule, since):
+                log.info("schedule %s: %s", name, change.sentence(self._zone) + _was(before.get(name), change))
         if is_scheduling_logged():
             shown = set(names[:MOST_SCHEDULES])
-            log_schedules([one for one in found if one.name in shown], more=len(names[MOST_SCHEDULES:]))
+            log_schedules([one for one in found.values() if one.name in shown], more=len(names[MOST_SCHEDULES:]))
+
+    async def _stored(self, store: Store, names: Iterable[str]) -> dict[str, Schedule]:
+        found = await store.schedules.list_schedules(ScheduleFilter(names=tuple(names)))
+        return {schedule.name: schedule for schedule in found}
+
+
+def _changed_by_code(before: Schedule | None, schedule: Schedule, since: datetime) -> list[FieldChange]:
+    """What the code has just changed: what it says now, and what it says no more, which has its default."""
+    found = [change for change in schedule.changes if change.by is None and change.at >= since]
+    if before is not None and before.declared is not None and schedule.declared is not None:
+        for field in sorted(before.declared.keys() - schedule.declared.keys() - schedule.overrides.keys()):
+            default = said_text(schedule.declared, field)
+            found.append(FieldChange(field, default, default, None, since))
+    return found
+
+
+def _was(before: Schedule | None, change: FieldChange) -> str:
+    """What the code said before, and what it says now; of the switch its line says it."""
+    if before is None or before.declared is None or change.field == ENABLED:
+        return ""
+    return f": {said_text(before.declared, change.field)} before, {change.code} now"

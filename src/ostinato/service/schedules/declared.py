@@ -31,17 +31,16 @@ def switch_overrides(schedule: Schedule, by: str, now: Micros, *, enabled: bool)
     return stored_text(override(schedule.declared, schedule.overrides, before, after, Override(by, now)))
 
 
-def declared_values(schedule: Schedule, fields: Sequence[str] | None) -> dict[str, Any]:
-    """What the code says of these fields, or of all that people changed: as `change` takes it. Of what nobody changed
-    nothing."""
+def declared_values(schedule: Schedule, fields: Sequence[str]) -> dict[str, Any]:
+    """What the code says of these fields, as `change` takes it. Of what nobody changed nothing."""
     if schedule.declared is None or schedule.orphaned:
         raise Conflict(f"schedule {schedule.name!r} is not declared by code: there is nothing to go back to")
     changed = schedule.overrides.keys()
-    for field in fields or ():
+    for field in fields:
         if field not in changed and field not in schedule.declared:
             known = ", ".join(sorted({*schedule.declared, *changed}))
             raise InvalidInput(f"its code says nothing of {field!r}", field="fields", hint=f"the fields are {known}")
-    wanted = [field for field in sorted(changed) if fields is None or field in fields]
+    wanted = [field for field in sorted(changed) if field in fields]
     return {name: value for field in wanted for name, value in _value(schedule.declared, field).items()}
 
 
@@ -61,10 +60,10 @@ def _value(declared: Declared, field: str) -> dict[str, Any]:
             return {"enabled": value}
 
 
-def still_declared(schedule: Schedule) -> Conflict:
-    """Why it is not removed without force."""
+def still_declared(schedule: Schedule, force: str = "force") -> Conflict:
+    """Why it is not removed without force, which is called so where it is asked for."""
     return Conflict(
         f"schedule {schedule.name!r} is declared by the code of app {schedule.origin!r}: removed, it would come back "
-        "without its runs when that app starts the next time. Disable it instead, or remove it from the code; force "
-        "removes it until then"
+        "without its runs when that app starts the next time. Disable it instead, or remove it from the code; with "
+        f"{force} it is removed until then"
     )

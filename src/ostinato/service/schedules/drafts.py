@@ -130,6 +130,7 @@ def make_draft(spec: ScheduleSpec, zone: str, now: Micros, code: Code) -> Schedu
         after_finish=placed.after_finish,
         remaining=policy.remaining,
         fresh_at=None if policy.fresh is None else now + micros_of(policy.fresh),
+        names_zone=spec.tz is not None or placed.zone != zone,
     )
 
 

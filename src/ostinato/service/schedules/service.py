@@ -331,11 +331,16 @@ class ScheduleService:
 
         return await self._change(name, change, version)
 
-    @audited("schedule.revert")
     async def revert(
         self, name: str, fields: Sequence[str] | None = None, *, version: int | Revision | None = None
     ) -> Schedule:
         """Give it back what its code says: of these fields, or of all that people changed. See `Schedule.changes`."""
+        if fields is None:
+            fields = sorted((await self._stored(name, version)).overrides)
+        return await self._revert(name, fields, version=version)
+
+    @audited("schedule.revert")
+    async def _revert(self, name: str, fields: Sequence[str], *, version: int | Revision | None = None) -> Schedule:
         schedule = await self._stored(name, version)
         changes = declared_values(schedule, fields)
         if changes:

@@ -57,7 +57,7 @@ _SQL_TYPES = {"str": "text", "bool": "boolean", "int": "bigint", "Micros": "bigi
 _TYPES = {
     field.name: _SQL_TYPES[str(field.type).removesuffix(" | None")]
     for field in fields(ScheduleDraft)
-    if field.name != UNSTORED
+    if field.name not in UNSTORED
 }
 """Of the columns that a draft has, which are called as its fields are."""
 _CHANGED_TYPES = {"id": "bigint"} | _TYPES | {"broken": "text", "failures": "bigint", "orphaned": "boolean"}

@@ -1,0 +1,55 @@
+"""Ctrl-C in `async with app` under `asyncio.run`: a line names what is waited for, and a second one forces."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from pathlib import Path
+
+from ostinato import Ostinato
+from ostinato.termination import FORCING
+from tests.doors.command_line import Process, eventually
+
+SCRIPT = """
+import asyncio
+from pathlib import Path
+from ostinato import Ostinato
+
+app = Ostinato("sqlite:///jobs.db")
+
+
+@app.task(retry=0)
+async def work():
+    Path("begun").touch()
+    await asyncio.sleep(3600)
+
+
+async def main():
+    async with app:
+        await work.aio.enqueue()
+        await asyncio.sleep(3600)
+
+
+try:
+    asyncio.run(main())
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_an_interrupted_loop_says_what_it_waits_for_and_another_interrupt_forces(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(SCRIPT)
+    waiting = "waiting for run 1 of 'work' to end (Ctrl-C cuts off what is under way)"
+    with Process(tmp_path, ("script.py",), "script", [sys.executable]) as script:
+        eventually((tmp_path / "begun").exists, "the work has begun")
+        script.signal(signal.SIGINT)
+        eventually(lambda: waiting in script.err, "it says what it waits for")
+        script.signal(signal.SIGINT)
+        assert script.wait() == 0
+    assert script.err.splitlines()[:2] == [waiting, FORCING]
+    assert "Traceback" not in script.err
+    assert script.out == "interrupted\n"
+    app = Ostinato(f"sqlite:///{tmp_path / 'jobs.db'}")
+    (run,) = app.runs.list()
+    assert (run.state, run.cause, app.nodes.list()) == ("failed", "cut_off", [])
+    app.stop()
