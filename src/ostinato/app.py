@@ -6,7 +6,6 @@ Schedules, runs, lanes and the like have their verbs in `sync_async.py`; where a
 from __future__ import annotations
 
 import asyncio
-import atexit
 import contextlib
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -37,7 +36,14 @@ from ostinato.service.schedules.declarations import Declarations
 from ostinato.service.schedules.drafts import ScheduleSpec
 from ostinato.sync_async import Async, Resources, Sync
 from ostinato.tasks import Task
-from ostinato.termination import another_interrupt_forces, drain_on_sigterm, interrupts_force, leave_sigterm
+from ostinato.termination import (
+    another_interrupt_forces,
+    drain_at_exit,
+    drain_on_sigterm,
+    interrupts_force,
+    leave_exit,
+    leave_sigterm,
+)
 from ostinato.timing import Timing
 from ostinato.wiring import Container, open_container
 
@@ -279,7 +285,7 @@ class Ostinato(Resources[Sync]):
         Ctrl-C led to this call, a line on stderr says which runs it waits for, and another Ctrl-C forces the stop.
         """
         drain = partial(stop_engine, grace=_seconds(grace))
-        atexit.unregister(self._drain_at_exit)
+        leave_exit(self._drain_at_exit)
         is_interrupted = isinstance(sys.exc_info()[1], KeyboardInterrupt)
         try:
             with interrupts_force(self, self._under_way, at_exit=False) if is_interrupted else contextlib.nullcontext():
@@ -379,8 +385,7 @@ class Ostinato(Resources[Sync]):
 
     async def _open(self) -> Container:
         container = await open_container(self.settings, self.clock, self.registry)
-        atexit.unregister(self._drain_at_exit)
-        atexit.register(self._drain_at_exit)
+        drain_at_exit(self._drain_at_exit)
         return container
 
     async def _start(self, container: Container) -> None:

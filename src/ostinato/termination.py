@@ -8,11 +8,12 @@ the command line, the script itself), nothing is done here, but that a Ctrl-C fo
 from __future__ import annotations
 
 import atexit
+import concurrent.futures.thread
 import itertools
 import os
 import signal
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from queue import SimpleQueue
@@ -85,6 +86,40 @@ _SIGNALS = (signal.SIGTERM,)
 _started: list[Stoppable] = []
 _drains: list[_Drain] = []
 """The one of this process, once an app was started."""
+
+
+_at_exit: list[Callable[[], None]] = []
+
+
+def drain_at_exit(drain: Callable[[], None]) -> None:
+    """Drain when the process ends: once the main thread has ended, unless other threads go on; then behind them.
+
+    The functions of `atexit` are called when no executor of the process takes work any more, and work that runs then
+    may want one. Calling it twice for the same app is harmless.
+    """
+    leave_exit(drain)
+    _at_exit.append(drain)
+    atexit.register(drain)
+
+
+def leave_exit(drain: Callable[[], None]) -> None:
+    """It is drained."""
+    if drain in _at_exit:
+        _at_exit.remove(drain)
+    atexit.unregister(drain)
+
+
+def _drain_all_if_alone() -> None:
+    """Before the executors end: theirs was registered first, and the last one is called first."""
+    executors = set(concurrent.futures.thread._threads_queues)
+    others = [one for one in threading.enumerate() if not one.daemon and one not in executors]
+    if all(one is threading.main_thread() for one in others):
+        for drain in _at_exit.copy():
+            drain()
+
+
+if hasattr(threading, "_register_atexit"):  # of CPython alone; elsewhere atexit has to do
+    threading._register_atexit(_drain_all_if_alone)
 
 
 def drain_on_sigterm(app: Stoppable) -> None:

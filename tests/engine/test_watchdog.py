@@ -79,6 +79,24 @@ async def test_a_service_that_waited_for_what_others_cancelled_is_restarted_too(
     assert not dog.services["outbox"].up
 
 
+async def test_a_service_that_is_stopped_stays_so_whatever_its_cleanup_raises() -> None:
+    dog = Watchdog(QUICK.service_restart_seconds)
+    begun: asyncio.Queue[None] = asyncio.Queue()
+
+    async def service() -> None:
+        begun.put_nowait(None)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            raise RuntimeError("cannot schedule new futures after shutdown")
+
+    dog.start("outbox", service)
+    await asyncio.wait_for(begun.get(), 10)
+    await asyncio.wait_for(dog.stop(), 10)
+    assert begun.empty()
+    assert (dog.services["outbox"].up, dog.services["outbox"].restarts) == (False, 0)
+
+
 async def test_a_service_that_ends_without_being_told_is_restarted_too() -> None:
     dog = Watchdog(QUICK.service_restart_seconds)
     rounds = []

@@ -87,11 +87,13 @@ class Watchdog:
                 health.up = True
                 try:
                     await service()
+                    if _is_cancelled():
+                        return
                     health.error = "it ended without being told to"
                     self._own_fault_at[name] = time.monotonic()
                 except (Exception, asyncio.CancelledError) as error:
-                    # The whole point: no error ends a service for good.
-                    if _is_cancelled(error):
+                    # The whole point: no error ends a service for good, unless it was told to end.
+                    if _is_cancelled():
                         raise
                     health.error = f"{type(error).__name__}: {error}"
                     if self._is_lost():
@@ -112,10 +114,10 @@ class Watchdog:
             health.up = False
 
 
-def _is_cancelled(error: BaseException) -> bool:
+def _is_cancelled() -> bool:
     """Whether the task itself is to end, and not only something that it waited for was given up by others."""
     task = asyncio.current_task()
-    return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
+    return task is not None and task.cancelling() > 0
 
 
 class LoopMonitor:
