@@ -26,6 +26,7 @@ PUBLIC = {
     ("GET", "/api/openapi.json"),
     ("HEAD", "/api/openapi.json"),
     ("GET", "/healthz"),
+    ("GET", "/livez"),
     ("GET", "/readyz"),
     ("GET", "/metrics"),
     # Their keys are secrets, and one that is none leads nowhere.

@@ -10,7 +10,7 @@ from tests.doors.command_line import CommandLine, eventually
 RUN_KEYS = [
     "id", "schedule", "task", "state", "cause", "reason", "cancelling", "trigger", "due_at", "last_due_at", "count",
     "ready_at", "started_at", "finished_at", "attempt", "attempts", "totals", "progress", "result", "error", "lane",
-    "priority", "session", "project", "key", "node", "work", "schedule_id", "zone",
+    "priority", "session", "project", "key", "node", "work", "schedule_id", "trace_id", "zone",
 ]  # fmt: skip
 
 

@@ -81,6 +81,8 @@ def test_it_ends_with_an_engine_that_is_killed(cli: CommandLine, forked: bool) -
 def test_a_stopped_engine_is_told_and_the_page_goes_on(cli: CommandLine) -> None:
     token = cli.ok("token", "add", "tests", "--role", "viewer", "--json").json["token"]
     with Up(cli) as up:
+        # Before that, the server knows of no engine, and that is well.
+        eventually(lambda: "node  " in up.out + up.err, "the engine has started", PATIENCE)
         up.signal(signal.SIGSTOP)
         try:
             with httpx.Client(base_url=up.address, timeout=PATIENCE) as client:

@@ -96,7 +96,7 @@ def _tell_end(database: OpenDatabase, run: Run, *, as_json: bool) -> None:
 
         emit_json_line(run_answer(run, database.zone))
         return
-    if run.task is not None and run.result is not None:
+    if run.work.kind == "function" and run.result is not None:
         print_result(run.result)
     say(tell(run))
 

@@ -112,11 +112,11 @@ _ONE_FOR_EACH_KEY = """
 ON CONFLICT (key) WHERE key IS NOT NULL AND state IN ('queued', 'running') DO NOTHING RETURNING id, key
 """
 # A key that the open transaction of a caller has inserted could only be waited for, and the writer waits for nobody.
-# So both take a lock of the key first; the caller, who may wait, has it until his transaction ends.
+# So both take a lock of the key first: nodes share it, and a caller has it alone until his transaction ends.
 _KEY_LOCKS = int.from_bytes(b"okey")
 _TRY_KEYS = f"""
 SELECT key FROM unnest(%s::text[]) key
-WHERE NOT pg_try_advisory_xact_lock({_KEY_LOCKS}, hashtext(current_schema() || '.' || key))
+WHERE NOT pg_try_advisory_xact_lock_shared({_KEY_LOCKS}, hashtext(current_schema() || '.' || key))
 """
 _TAKE_KEYS = f"""
 SELECT pg_advisory_xact_lock({_KEY_LOCKS}, hashtext(%s || '.' || key))::text
