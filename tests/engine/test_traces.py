@@ -11,18 +11,21 @@ from typing import Any
 
 import pytest
 from opentelemetry import trace
-from opentelemetry.sdk.trace import SpanProcessor
+from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
 from opentelemetry.trace import SpanKind, StatusCode
 
 from ostinato import Abort, Agent, Http, Ostinato, Retry, RunContext, RunState, Shell
 from ostinato.engine.node import Engine
+from ostinato.errors import InvalidInput
 from ostinato.testing import FakeClock, drain, simulate
+from ostinato.trace_context import carrying
 from tests.engine import process_tasks
 from tests.engine.chat import Chat
 from tests.engine.conftest import Gate, MakeApp, engine_of, on_shared
 from tests.engine.http_server import Server, answer, serving
 from tests.engine.stand_in import StandIn
 from tests.spans import Spans, id_of, spans, text_of
+from tests.stores.places import raw
 
 __all__ = ["spans"]
 
@@ -74,6 +77,7 @@ def test_a_run_is_a_child_of_what_enqueued_it_and_its_row_has_the_trace(app: Ost
     }
     assert ran.status.status_code is StatusCode.UNSET
     assert ended.result == text_of(ran), "in a task, the current span is that of its run"
+    assert "messaging.batch.message_count" not in (spans.one("claim").attributes or {}), "one run is no batch"
 
 
 def test_a_claim_is_one_span_with_a_link_to_each_trace_and_each_run_links_to_it(app: Ostinato, spans: Spans) -> None:
@@ -272,6 +276,7 @@ def test_a_fire_begins_a_trace_of_its_own_and_its_run_belongs_to_it(
         assert (fire.parent, fire.kind) == (None, SpanKind.PRODUCER)
         assert fire.attributes is not None
         assert fire.attributes["ostinato.schedule"] == name
+        assert "messaging.batch.message_count" not in fire.attributes, "one run is no batch"
         assert spans.is_child(f"run {name}", f"fire {name}")
         traces.append(id_of(fire))
     assert len(set(traces)) == 2
@@ -383,8 +388,6 @@ def _request(app: Ostinato, server: Server) -> None:
 def test_without_an_sdk_a_trace_is_handed_on_as_it_came(
     app: Ostinato, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    from ostinato.trace_context import carrying
-
     inner = app.task("inner")(lambda: None)
 
     @app.task("outer")
@@ -406,21 +409,91 @@ def test_without_an_sdk_a_trace_is_handed_on_as_it_came(
 
 
 class _Raising(SpanProcessor):
+    """At the start of a span, or at its end."""
+
+    def __init__(self, *, at_end: bool) -> None:
+        self._at_end = at_end
+
     def on_start(self, span: Any, parent_context: Any = None) -> None:
-        raise ValueError("a processor of the user's")
+        if not self._at_end:
+            raise ValueError("a processor of the user's")
+
+    def on_end(self, span: Any) -> None:
+        if self._at_end:
+            raise ValueError("a processor of the user's")
 
 
+@pytest.mark.parametrize("at_end", [False, True], ids=["on_start", "on_end"])
 def test_a_processor_that_raises_keeps_no_run_from_its_work(
-    memory_app: Ostinato, spans: Spans, fake_clock: FakeClock, caplog: pytest.LogCaptureFixture
+    memory_app: Ostinato, spans: Spans, fake_clock: FakeClock, caplog: pytest.LogCaptureFixture, at_end: bool
 ) -> None:
     job = memory_app.task("job")(lambda: "done")
     memory_app.schedules.add("report", "every 5m", job)
-    spans.provider.add_span_processor(_Raising())
+    memory_app.schedules.add("mail", "every 5m", job)
+    spans.provider.add_span_processor(_Raising(at_end=at_end))
     run = job.enqueue()
     simulate(memory_app, lasting="5m")
-    assert [one.result for one in memory_app.runs.list()] == ["done", "done"]
+    assert [one.result for one in memory_app.runs.list()] == ["done"] * 3
     assert run.get().state is RunState.SUCCEEDED
     assert "a span could not be made" in caplog.text
+    if at_end:
+        ended = [span.name for span in spans.all]  # by the processor before it
+        assert sorted(name for name in ended if name.startswith("fire ")) == ["fire mail", "fire report"]
+
+
+def test_an_enqueue_that_is_refused_says_why_even_if_its_span_cannot_end(memory_app: Ostinato, spans: Spans) -> None:
+    spans.provider.add_span_processor(_Raising(at_end=True))
+    with pytest.raises(InvalidInput, match="key"):
+        memory_app.task("job")(lambda: None).using(key="k").enqueue_many([(), ()])
+
+
+def _disabled(monkeypatch: pytest.MonkeyPatch) -> TracerProvider:
+    monkeypatch.setenv("OTEL_SDK_DISABLED", "true")
+    return TracerProvider(shutdown_on_exit=False)
+
+
+class _NoSpans(TracerProvider):
+    """Its tracers are of its own, and their spans are none."""
+
+    def get_tracer(self, *given: Any, **named: Any) -> Any:
+        return _NoSpan()
+
+
+class _NoSpan(trace.Tracer):
+    def start_span(self, *given: Any, **named: Any) -> trace.Span:
+        return trace.INVALID_SPAN
+
+    def start_as_current_span(self, *given: Any, **named: Any) -> Any:
+        return trace.use_span(trace.INVALID_SPAN)
+
+
+@pytest.mark.parametrize("make", [_disabled, lambda _: _NoSpans(shutdown_on_exit=False)], ids=["disabled", "custom"])
+def test_an_sdk_that_is_disabled_gives_no_run_a_trace_and_takes_none_away(
+    memory_app: Ostinato,
+    monkeypatch: pytest.MonkeyPatch,
+    fake_clock: FakeClock,
+    make: Callable[[pytest.MonkeyPatch], TracerProvider],
+) -> None:
+    app = memory_app
+    chat = Chat(app)
+    monkeypatch.setattr(trace, "_TRACER_PROVIDER", make(monkeypatch))
+    app.schedules.add("report", "every 5m", app.task("report")(lambda: None))
+    untraced = app.enqueue(Shell('echo "[$TRACEPARENT]"'))
+    app.sessions.send("dm:1", 1, task=chat.task)
+    with carrying({"traceparent": PARENT}):
+        traced = app.enqueue(Shell("echo $TRACEPARENT"))
+        joined = app.sessions.send("dm:1", 2, task=chat.task)
+    simulate(app, lasting="5m")
+    assert app.runs.output(untraced.id) == "[]\n"
+    assert app.runs.output(traced.id) == f"{PARENT}\n"
+    assert joined.get().trace_id == traced.get().trace_id == PARENT[3:35]
+    done = {run.schedule or run.id: run.trace_id for run in app.runs.list() if run.state is RunState.SUCCEEDED}
+    assert {name for name, trace_id in done.items() if trace_id is None} == {untraced.id, "report"}
+
+    async def rows(engine: Engine) -> list[tuple[Any, ...]]:
+        return await raw(engine.store, "SELECT DISTINCT trace FROM runs ORDER BY trace")
+
+    assert app.with_engine(rows) == [(None,), (PARENT,)]
 
 
 def test_a_trace_that_is_not_sampled_is_carried_and_exports_nothing(
