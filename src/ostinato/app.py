@@ -99,7 +99,7 @@ class Ostinato(Resources[Sync]):
         self.clock: Clock = clock or SystemClock()
         tuning = self.settings.tuning
         self.registry = Registry(check_seconds=tuning.check_seconds, listeners=Listeners(tuning))
-        self._declarations = Declarations(self.name, self.settings.tz, self.clock)
+        self._declarations = Declarations(self.name)
         self._declaring: asyncio.Task[None] | None = None
         """What was declared after the start is on its way into the database."""
         self._outboxes = Outboxes()
@@ -429,7 +429,8 @@ class Ostinato(Resources[Sync]):
 
     async def _declare(self, container: Container) -> None:
         if self.registry.tasks:  # without code it is a plain engine, which must not speak for an app of the same name
-            await self._declarations.declare(container.services.schedules, container.store)
+            schedules, zone = container.services.schedules, container.settings.tz
+            await self._declarations.declare(schedules, container.store, container.clock, zone)
 
     def _close_before_fork(self) -> None:
         """A child could not open a SQLite file that its parent has open; without an engine, nobody needs it to be."""

@@ -29,7 +29,11 @@ __all__ = [
 ]
 
 # A version that nobody knows may have more parts; of those, W3C says, the first four are read.
-_TRACEPARENT = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(-[\x21-\x7e]*)?")
+_TRACEPARENT = re.compile(
+    r"(?!ff)([0-9a-f]{2})-((?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16})-([0-9a-f]{2})(-[\x21-\x7e]*)?"
+)
+_KNOWN_FLAGS = 0x03
+"""Sampled, and random: what others mean in a version that nobody knows is not handed on."""
 _TRACESTATE = re.compile(r"[\x20-\x7e]{1,512}")
 _LONGEST = 200
 """Of a traceparent: those of today have 55 characters."""
@@ -43,7 +47,10 @@ def read_trace(traceparent: str | None, tracestate: str | None = None) -> str | 
     parent = (traceparent or "").strip()
     if len(parent) > _LONGEST or not (found := _TRACEPARENT.fullmatch(parent)):
         return None
-    if parent.startswith("00") and found[1] is not None:
+    version, ids, flags, more = found.groups()
+    if version != "00":  # W3C: what is handed on has the version that is known here
+        parent = f"00-{ids}-{int(flags, 16) & _KNOWN_FLAGS:02x}"
+    elif more is not None:
         return None
     state = (tracestate or "").strip()
     return f"{parent} {state}" if _TRACESTATE.fullmatch(state) else parent
@@ -98,13 +105,15 @@ def current_trace() -> str | None:
     """The trace of the calling code: that of its current span, or what it carries."""
     if (api := opentelemetry()) is not None:
         context = api.get_current_span().get_span_context()
-        if context.is_valid:
-            return span_context_text(context)
+        if (current := span_context_text(context)) is not None:
+            return current
     return carried.get()
 
 
-def span_context_text(context: Any) -> str:
-    """A span's context as a trace."""
+def span_context_text(context: Any) -> str | None:
+    """A span's context as a trace; None if it has no ids, as with an SDK that is disabled."""
+    if not context.is_valid:
+        return None
     parent = f"00-{context.trace_id:032x}-{context.span_id:016x}-{context.trace_flags:02x}"
     state = context.trace_state.to_header() if context.trace_state else ""
     return f"{parent} {state}" if _TRACESTATE.fullmatch(state) else parent

@@ -54,7 +54,7 @@ def _harmless(method: Callable[P, T]) -> Callable[P, T | None]:
 
 
 def find_tracer() -> Tracer | None:
-    """Makes spans here; None if nobody has set an SDK up."""
+    """Makes spans here; None if nobody has set an SDK up, or it is disabled (`OTEL_SDK_DISABLED`)."""
     if (api := opentelemetry()) is None:
         return None
     provider = api.get_tracer_provider()
@@ -63,7 +63,7 @@ def find_tracer() -> Tracer | None:
     global _found  # noqa: PLW0603  # made once, and anew if a test sets up another
     if _found is None or _found.provider is not provider:
         _found = Tracer(provider)
-    return _found
+    return _found if _found.makes_spans else None
 
 
 def sending(operation: str, name: str, count: int = 1) -> AbstractContextManager[None]:
@@ -90,6 +90,8 @@ class Tracer:
 
         self.provider = provider
         self._tracer = provider.get_tracer("ostinato", _version())
+        self.makes_spans = not isinstance(self._tracer, trace.NoOpTracer)
+        """An SDK that is disabled has a provider like any other; only its tracers tell."""
         self._nowhere = Context()
         """What begins here is a trace of its own, whoever started the engine."""
         self._kinds = trace.SpanKind
@@ -105,16 +107,18 @@ class Tracer:
         if span is None:
             yield
             return
-        with use_span(span, end_on_exit=True):
-            yield
+        try:
+            with use_span(span):
+                yield
+        finally:
+            _end(span)
 
     @_harmless
     def _begin_send(self, operation: str, name: str, count: int) -> Span:
         from opentelemetry.trace import get_current_span
 
         attributes = _named(operation, "send", name)
-        if count != 1:
-            attributes["messaging.batch.message_count"] = count
+        attributes.update(_batch(count))
         has_span = get_current_span().get_span_context().is_valid
         context = None if has_span else _context_of(carried.get())
         span: Span = self._tracer.start_span(
@@ -134,13 +138,14 @@ class Tracer:
                 f"fire {name}", context=self._nowhere, kind=self._kinds.PRODUCER, attributes=attributes
             )
             trace = span_context_text(span.get_span_context())
-            for run in plan.runs:
-                run.trace = trace
+            if trace is not None:
+                for run in plan.runs:
+                    run.trace = trace
             spans.append((plan, span))
         return FireSpans(spans)
 
     @_harmless
-    def claim(self, runs: Sequence[ClaimedRun], began_at: Micros, node: str) -> Link:
+    def claim(self, runs: Sequence[ClaimedRun], began_at: Micros, node: str) -> Link | None:
         """What a claim got: one span that links to all of their traces. Answers the link to it."""
         span = self._tracer.start_span(
             "claim",
@@ -151,16 +156,17 @@ class Tracer:
                 **_SYSTEM,
                 "messaging.operation.name": "claim",
                 "messaging.operation.type": "receive",
-                "messaging.batch.message_count": len(runs),
+                **_batch(len(runs)),
                 "ostinato.node": node,
             },
             start_time=began_at * 1_000,
         )
-        span.end()
-        return self._link(span.get_span_context())
+        _end(span)
+        context = span.get_span_context()
+        return self._link(context) if context.is_valid else None
 
     @_harmless
-    def run(self, claimed: ClaimedRun, received: Link | None) -> RunSpan:
+    def run(self, claimed: ClaimedRun, received: Link | None) -> RunSpan | None:
         """Begin an attempt: in the trace of its row, or in a new one, which is then that of the run."""
         name = counted_as(claimed.task, claimed.schedule, claimed.kind)
         attributes: dict[str, Any] = {
@@ -193,6 +199,8 @@ class Tracer:
             links=links,
             attributes=attributes,
         )
+        if not span.get_span_context().is_valid:  # as if nobody traced: the row is handed on
+            return None
         made = RunSpan(span, self._make_current, begins=not traces)
         if made.begins:
             claimed.trace = made.trace
@@ -211,7 +219,7 @@ class RunSpan:
         """Whether the trace begins with it: the row does not know it yet."""
 
     @property
-    def trace(self) -> str:
+    def trace(self) -> str | None:
         """What its work hands on."""
         return span_context_text(self.span.get_span_context())
 
@@ -261,12 +269,18 @@ class FireSpans:
             if plan.schedule_id not in won:
                 continue
             if span.is_recording():
-                span.set_attribute("messaging.batch.message_count", len(plan.runs))
+                span.set_attributes(_batch(len(plan.runs)))
                 for run in plan.runs:
                     _tell_left_out(span, run)
                 if plan.broken is not None:
                     _fail(span, plan.broken, "broken")
-            span.end()
+            _end(span)
+
+
+@_harmless
+def _end(span: Span) -> None:
+    """By itself: what follows has happened, whatever a processor makes of it."""
+    span.end()
 
 
 def _tell_left_out(span: Span, run: NewRun) -> None:
@@ -284,6 +298,11 @@ def _named(operation: str, type: str, name: str) -> dict[str, Any]:
         "messaging.operation.type": type,
         "messaging.destination.name": name,
     }
+
+
+def _batch(count: int) -> dict[str, Any]:
+    """The conventions want no count on what is about a single message."""
+    return {"messaging.batch.message_count": count} if count > 1 else {}
 
 
 def _fail(span: Span, reason: str, type: str) -> None:

@@ -6,10 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import httpx
 import pytest
 
+from ostinato.api.app import create_metrics_app
 from tests.doors.command_line import CommandLine
-from tests.doors.web import Client
+from tests.doors.web import BASE, Client, Web
 from tests.spans import Spans, id_of, spans
 
 __all__ = ["spans"]
@@ -52,10 +54,21 @@ def test_what_a_request_enqueues_is_a_span_of_the_trace_of_its_client(admin: Cli
     assert id_of(spans.one("enqueue hello")) == run["trace_id"] == ID
 
 
-def test_the_key_of_a_ping_is_in_no_span(admin: Client, spans: Spans) -> None:
-    for path in ("/ping/secret-key-of-a-ping", "/badge/secret-key-of-a-ping.svg", "/api/nodes"):
+SECRET = "secret-key-of-a-ping"
+HIDDEN = (f"/ping/{SECRET}", f"/badge/{SECRET}.svg", f"/login?code={SECRET}", f"/login/?code={SECRET}")
+PROBES = ("/livez", "/healthz", "/readyz", "/metrics")
+
+
+def test_no_span_tells_a_secret_of_an_address_and_probes_make_none(web: Web, admin: Client, spans: Spans) -> None:
+    for path in (*HIDDEN, *PROBES):
         admin.get(path)
-    assert not any("secret-key" in span.to_json() for span in spans.all)
+    transport = httpx.ASGITransport(create_metrics_app(web.container), client=("127.0.0.1", 50_000))
+    worker = httpx.AsyncClient(transport=transport, base_url=BASE)
+    answers = [web.run(worker.get(path)) for path in PROBES]
+    web.run(worker.aclose())
+    assert 200 in {answer.status_code for answer in answers}
+    assert not any(SECRET in span.to_json() for span in spans.all)
+    assert [span.name for span in spans.all] == []
 
 
 def test_a_command_in_a_script_that_is_traced_belongs_to_its_trace(

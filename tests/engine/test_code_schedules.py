@@ -4,13 +4,14 @@ is obeyed, and what a person changed stays until the code changes it."""
 from __future__ import annotations
 
 import logging
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ostinato import InvalidInput, Ostinato
 from ostinato.errors import Conflict
-from ostinato.testing import FakeClock, drain, simulate
+from ostinato.testing import FakeClock, drain, rehearse, simulate
 from tests.engine.conftest import MakeApp, on_shared
 
 
@@ -32,6 +33,25 @@ def test_a_schedule_can_be_declared_switched_off(app: Ostinato) -> None:
     app.task("job", schedule="every 1h", enabled=False)(lambda: None)
     assert simulate(app, lasting="5h") == 0
     assert app.schedules.get("job").enabled is False
+
+
+def test_under_rehearse_declarations_follow_the_clock_of_the_rehearsal(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The app was made with the clock of the machine, which is years ahead; and the log has what was just declared."""
+    app = Ostinato(f"sqlite:///{tmp_path}/real.db", tz="Europe/Berlin", name="shop")
+    app.task("job", schedule="every 1h", enabled=False)(lambda: None)
+    gone = Ostinato(f"sqlite:///{tmp_path}/real.db", tz="Europe/Berlin", name="shop")
+    gone.task("gone", schedule="every 1h")(lambda: None)
+    db = f"sqlite:///{tmp_path}/rehearsal.db"
+    with rehearse(gone, FakeClock("2019-12-31T12:00:00Z"), db=db):
+        drain(gone)
+    with caplog.at_level(logging.INFO, "ostinato"), rehearse(app, FakeClock("2020-01-01T12:00:00Z"), db=db):
+        drain(app)
+        assert "schedule job: switched off by code on 2020-01-01 13:00" in caplog.text
+        orphan = app.schedules.get("gone")
+        assert orphan.orphaned
+        assert orphan.updated_at.year == 2020
 
 
 @on_shared

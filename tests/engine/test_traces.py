@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from opentelemetry import trace
-from opentelemetry.sdk.trace import SpanProcessor
 from opentelemetry.trace import SpanKind, StatusCode
 
 from ostinato import Abort, Agent, Http, Ostinato, Retry, RunContext, RunState, Shell
 from ostinato.engine.node import Engine
 from ostinato.testing import FakeClock, drain, simulate
+from ostinato.trace_context import carrying
 from tests.engine import process_tasks
 from tests.engine.chat import Chat
-from tests.engine.conftest import Gate, MakeApp, engine_of, on_shared
+from tests.engine.conftest import Gate, MakeApp, on_shared
 from tests.engine.http_server import Server, answer, serving
 from tests.engine.stand_in import StandIn
 from tests.spans import Spans, id_of, spans, text_of
@@ -74,6 +73,7 @@ def test_a_run_is_a_child_of_what_enqueued_it_and_its_row_has_the_trace(app: Ost
     }
     assert ran.status.status_code is StatusCode.UNSET
     assert ended.result == text_of(ran), "in a task, the current span is that of its run"
+    assert "messaging.batch.message_count" not in (spans.one("claim").attributes or {}), "one run is no batch"
 
 
 def test_a_claim_is_one_span_with_a_link_to_each_trace_and_each_run_links_to_it(app: Ostinato, spans: Spans) -> None:
@@ -272,6 +272,7 @@ def test_a_fire_begins_a_trace_of_its_own_and_its_run_belongs_to_it(
         assert (fire.parent, fire.kind) == (None, SpanKind.PRODUCER)
         assert fire.attributes is not None
         assert fire.attributes["ostinato.schedule"] == name
+        assert "messaging.batch.message_count" not in fire.attributes, "one run is no batch"
         assert spans.is_child(f"run {name}", f"fire {name}")
         traces.append(id_of(fire))
     assert len(set(traces)) == 2
@@ -383,8 +384,6 @@ def _request(app: Ostinato, server: Server) -> None:
 def test_without_an_sdk_a_trace_is_handed_on_as_it_came(
     app: Ostinato, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    from ostinato.trace_context import carrying
-
     inner = app.task("inner")(lambda: None)
 
     @app.task("outer")
@@ -400,49 +399,3 @@ def test_without_an_sdk_a_trace_is_handed_on_as_it_came(
     id = PARENT[3:35]
     assert [one.trace_id for one in (shell.get(), run.get(), app.runs.get(run.get().result))] == [id] * 3
     assert {getattr(record, "trace_id", None) for record in caplog.records} == {id}
-
-
-# What is not traced.
-
-
-class _Raising(SpanProcessor):
-    def on_start(self, span: Any, parent_context: Any = None) -> None:
-        raise ValueError("a processor of the user's")
-
-
-def test_a_processor_that_raises_keeps_no_run_from_its_work(
-    memory_app: Ostinato, spans: Spans, fake_clock: FakeClock, caplog: pytest.LogCaptureFixture
-) -> None:
-    job = memory_app.task("job")(lambda: "done")
-    memory_app.schedules.add("report", "every 5m", job)
-    spans.provider.add_span_processor(_Raising())
-    run = job.enqueue()
-    simulate(memory_app, lasting="5m")
-    assert [one.result for one in memory_app.runs.list()] == ["done", "done"]
-    assert run.get().state is RunState.SUCCEEDED
-    assert "a span could not be made" in caplog.text
-
-
-def test_a_trace_that_is_not_sampled_is_carried_and_exports_nothing(
-    app: Ostinato, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    unsampled = Spans(sampled=False)
-    monkeypatch.setattr(trace, "_TRACER_PROVIDER", unsampled.provider)
-    with unsampled.begin() as request:
-        run = app.enqueue(Shell("echo $TRACEPARENT"))
-    drain(app)
-    assert run.get().trace_id == id_of(request)
-    assert app.runs.output(run.id)[3:35] == id_of(request)
-    assert app.runs.output(run.id).strip().endswith("-00") or app.runs.output(run.id).strip().endswith("-02")
-    assert unsampled.all == []
-
-
-def test_without_an_sdk_a_run_has_no_trace(app: Ostinato) -> None:
-    job = app.task("job")(os.getpid)
-    app.schedules.add("report", "every 5m", job)
-    run = job.enqueue()
-    simulate(app, lasting="5m")
-    assert run.get().trace_id is None
-    assert {one.trace_id for one in app.runs.list()} == {None}
-    app.start()
-    assert engine_of(app).runner.tracer is None

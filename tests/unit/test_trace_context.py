@@ -12,6 +12,7 @@ from ostinato.trace_context import (
     current_trace,
     own_trace,
     read_trace,
+    span_context_text,
     trace_environment,
     trace_headers,
     trace_id_of,
@@ -26,7 +27,10 @@ PARENT = f"00-{ID}-{SPAN}-01"
     [
         (PARENT, None, PARENT),
         (f"  {PARENT}\t", " congo=t61, rojo=00f067 ", f"{PARENT} congo=t61, rojo=00f067"),
-        (f"01-{ID}-{SPAN}-00-more", "", f"01-{ID}-{SPAN}-00-more"),
+        (f"cc-{ID}-{SPAN}-01-what", "a=b", f"{PARENT} a=b"),
+        (f"01-{ID}-{SPAN}-02", "", f"00-{ID}-{SPAN}-02"),
+        (f"01-{ID}-{SPAN}-fd", "", PARENT),
+        (f"00-{ID}-{SPAN}-fd", "", f"00-{ID}-{SPAN}-fd"),
         (PARENT, "a=" + "x" * 600, PARENT),
         (PARENT, "a=b\r\nx-evil: 1", PARENT),
         (None, "a=b", None),
@@ -50,6 +54,15 @@ def test_a_row_may_have_several_of_which_the_first_is_its_own() -> None:
     assert own_trace(f"{PARENT} a=b\n{other}") == f"{PARENT} a=b"
     assert trace_id_of(f"{PARENT}\n{other}") == ID
     assert (own_trace(None), own_trace("?"), trace_id_of(None), trace_id_of("?")) == (None, None, None, None)
+
+
+def test_what_an_older_version_kept_of_a_later_one_is_handed_on_as_todays() -> None:
+    assert own_trace(f"cc-{ID}-{SPAN}-01-what a=b") == f"{PARENT} a=b"
+
+
+def test_a_span_without_ids_is_no_trace() -> None:
+    assert span_context_text(api.INVALID_SPAN_CONTEXT) is None
+    assert span_context_text(SpanContext(int(ID, 16), 0, False)) is None
 
 
 def test_it_is_handed_on_as_headers_and_as_variables() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from importlib.metadata import version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio.to_thread
 from fastapi import APIRouter, Depends, FastAPI
@@ -50,10 +50,16 @@ from ostinato.api.routes import (
     tokens,
 )
 from ostinato.api.security import SecurityMiddleware
-from ostinato.api.trace import TraceMiddleware, has_key
+from ostinato.api.trace import TraceMiddleware, is_untraced
 from ostinato.service.metrics import ConnectionCounts
 
+if TYPE_CHECKING:
+    from fastapi.telemetry import TelemetryConfig  # older versions have none
+
 __all__ = ["api_routes", "create_app", "create_metrics_app"]
+
+# Newer versions of FastAPI make spans of requests by themselves.
+_TELEMETRY: TelemetryConfig = {"exclude": is_untraced}
 
 _ABOUT = """Schedules, runs, lanes, sessions and everything else that the command line can do.
 
@@ -105,7 +111,7 @@ def create_app(container: ApiContainer, connections: ConnectionCounts | None = N
         redoc_url=None,
         redirect_slashes=False,
         generate_unique_id_function=lambda route: route.name,
-        telemetry={"exclude": has_key},  # newer versions make spans of requests by themselves
+        telemetry=_TELEMETRY,
     )
     _hold(app, container, connections)
     app.state.live_sockets = Counter[str]()
@@ -133,7 +139,7 @@ def create_app(container: ApiContainer, connections: ConnectionCounts | None = N
 
 def create_metrics_app(container: ApiContainer, connections: ConnectionCounts | None = None) -> FastAPI:
     """Health and metrics alone, for a worker."""
-    app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
+    app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False, telemetry=_TELEMETRY)
     _hold(app, container, connections)
     for router in (health.router, metrics.router):
         app.include_router(router)

@@ -10,13 +10,17 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ostinato.trace_context import carrying
 
-__all__ = ["TraceMiddleware", "has_key"]
+__all__ = ["TraceMiddleware", "is_untraced"]
+
+_WITH_SECRETS = ("/ping/", "/badge/", "/login/")
+_PROBES = frozenset({"/livez/", "/healthz/", "/readyz/", "/metrics/"})
 
 
-def has_key(scope: MutableMapping[str, Any]) -> bool:
-    """Whether the address of a request holds a key, which is a secret: no span is to tell it."""
-    path: str = scope["path"]
-    return path.startswith(("/ping/", "/badge/"))
+def is_untraced(scope: MutableMapping[str, Any]) -> bool:
+    """Whether no span is made of a request: its address holds a secret (the key of a ping, the code of a login), or it
+    is a probe, which comes every few seconds and tells nothing."""
+    path = f"{scope['path']}/"
+    return path.startswith(_WITH_SECRETS) or path in _PROBES
 
 
 class TraceMiddleware:

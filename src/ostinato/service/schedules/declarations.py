@@ -26,10 +26,8 @@ log = get_logger("ostinato")
 class Declarations:
     """What the code of one app declares."""
 
-    def __init__(self, app: str, zone: str, clock: Clock) -> None:
+    def __init__(self, app: str) -> None:
         self._app = app
-        self._zone = zone
-        self._clock = clock
         self._specs: dict[str, ScheduleSpec] = {}
         self._told: set[str] = set()
         """Those that the log has told of since the start."""
@@ -47,28 +45,34 @@ class Declarations:
         """An engine starts: the log tells of all of them."""
         self._told.clear()
 
-    async def declare(self, schedules: ScheduleService, store: Store) -> None:
-        """Make the schedules that the code declares be so, and mark those that it no longer does."""
-        since = from_micros(self._clock.now())
+    async def declare(self, schedules: ScheduleService, store: Store, clock: Clock, zone: str) -> None:
+        """Make the schedules that the code declares be so, and mark those that it no longer does.
+
+        The clock and the zone are those of whoever has opened the store: a rehearsal has others than the app was
+        made with.
+        """
+        since = from_micros(clock.now())
         before = await self._stored(store, self._specs)
         await schedules.add_many(self._specs.values())
-        orphans = await store.schedules.mark_orphans(self._app, list(self._specs), self._clock.now())
+        orphans = await store.schedules.mark_orphans(self._app, list(self._specs), clock.now())
         if orphans:
             log.warning("schedules %s are no longer declared by app %r: orphaned", ", ".join(orphans), self._app)
         new = [name for name in self._specs if name not in self._told]
         self._told.update(new)
         if new:
-            await self._log(store, new, before, since)
+            await self._log(store, new, before, since, zone)
 
-    async def _log(self, store: Store, names: Sequence[str], before: Mapping[str, Schedule], since: datetime) -> None:
+    async def _log(
+        self, store: Store, names: Sequence[str], before: Mapping[str, Schedule], since: datetime, zone: str
+    ) -> None:
         """What people changed of these, what the code has just changed, and when they are due: of many, the first."""
         found = await self._stored(store, names)
         for name, schedule in found.items():
             for change in schedule.changes:
                 if change.by is not None:
-                    log.warning("schedule %s: %s", name, change.sentence(self._zone))
+                    log.warning("schedule %s: %s", name, change.sentence(zone))
             for change in _changed_by_code(before.get(name), schedule, since):
-                log.info("schedule %s: %s", name, change.sentence(self._zone) + _was(before.get(name), change))
+                log.info("schedule %s: %s", name, change.sentence(zone) + _was(before.get(name), change))
         if is_scheduling_logged():
             shown = set(names[:MOST_SCHEDULES])
             log_schedules([one for one in found.values() if one.name in shown], more=len(names[MOST_SCHEDULES:]))
