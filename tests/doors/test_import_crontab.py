@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import pwd
+import socket
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -107,10 +108,10 @@ def test_what_no_line_is_any_more_is_told_and_switched_off_if_asked(cli: Command
     old = imported(cli, "0 1 * * * tidy\n30 2 * * * restic backup /srv\n")
     tidy, restic = old["tidy"]["name"], old["restic backup /srv"]["name"]
     (cli.folder / "other").write_text("0 1 * * * tidy --other\n")
-    assert "no line of it now" not in cli.ok("schedule", "import-crontab", "other").err  # another crontab
+    assert "of an earlier import" not in cli.ok("schedule", "import-crontab", "other").err  # another crontab
     (cli.folder / "crontab").write_text("30 2 * * * restic backup /srv\n")
     told = cli.ok("schedule", "import-crontab", "crontab").err
-    assert f"no line of it now: {tidy!r}" in told
+    assert f"1 schedule of an earlier import, still on, no line is any more: {tidy!r}" in told
     assert by_command(cli)["tidy"]["enabled"]
 
     (cli.folder / "crontab").write_text("30 2 * * * restic backup /home\n")  # the same job, or another one?
@@ -143,8 +144,8 @@ def test_a_schedule_that_no_import_of_this_crontab_made_is_never_changed(cli: Co
     cli.ok("schedule", "import-crontab", "crontab", "--prefix", "cron-")
     (cli.folder / "moved").write_text(line)
     moved = cli("schedule", "import-crontab", "moved", "--prefix", "cron-")
-    assert (moved.code, f"it is of {(cli.folder / 'crontab').resolve()}" in moved.err) == (2, True), moved.err
-    source = str((cli.folder / "crontab").resolve())
+    source = f"{socket.gethostname()}:{(cli.folder / 'crontab').resolve()}"
+    assert (moved.code, f"it is of the crontab {source}:" in moved.err) == (2, True), moved.err
     again = cli.ok("schedule", "import-crontab", "moved", "--prefix", "cron-", "--source", source).err
     assert f"unchanged: 'cron-{name}'" in again
 

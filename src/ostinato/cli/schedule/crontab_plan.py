@@ -64,8 +64,8 @@ class Plan:
         so = f"{names}: there is such a schedule, which no import of this crontab has made"
         hint = "give --prefix, such as --prefix cron-, for other names"
         if sources:
-            of = " and of ".join(sorted(sources))
-            hint = f"it is of {of}: give --source if this is the same crontab, and otherwise --prefix for other names"
+            of = " and ".join(sorted(sources))
+            hint = f"it is of the crontab {of}: name that with --source if it is this one, or give --prefix"
         return InvalidInput(so, field="file", hint=hint)
 
     def twice(self) -> InvalidInput | None:

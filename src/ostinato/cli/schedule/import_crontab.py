@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
+import socket
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -83,13 +84,14 @@ def import_crontab(
     prefix
         What the names begin with, such as web1-. They are those of the programs, with a few letters.
     source
-        What this crontab is called, by which its schedules are known when it is imported again. [default: its path]
+        What this crontab is called, by which its schedules are known when it is imported again.
+        [default: HOST:PATH, or USER@HOST for stdin]
     tz
         The zone of the lines that have no CRON_TZ. [default: the settings' own]
     disabled
         Add them switched off.
     disable_missing
-        Switch off, or leave on, what an earlier import of this crontab added and no line is any more.
+        Switch off, or leave on, schedules of an earlier import of this crontab that no line is any more.
         [default: leave on; refused if a new line may be the same job, which would run twice]
     dry_run
         Only show what would be added, changed and missing.
@@ -140,8 +142,9 @@ def _owner(file: str, source: str | None) -> str:
     """Whose the schedules are: what says that an import of this crontab has made them."""
     from ostinato.models.policy import check_key
 
-    path = "stdin" if file == _STDIN else str(Path(file).expanduser().resolve())
-    return check_key(f"{OWNER}{source or path}", "source", "give a name, such as --source web1")
+    host = socket.gethostname()  # of several, which import into one database, each has its own /etc/crontab
+    place = f"{os_user()}@{host}" if file == _STDIN else f"{host}:{Path(file).expanduser().resolve()}"
+    return check_key(f"{OWNER}{source or place}", "source", "give a name, such as --source web1")
 
 
 def _carry_out(
@@ -271,10 +274,7 @@ def _show(plan: Plan, *, as_json: bool) -> None:
 def _tell_missing(missing: Sequence[Schedule]) -> None:
     names = ", ".join(repr(one.name) for one in missing)
     many = counted(len(missing), "schedule")
-    warn(
-        f"{many} of an earlier import of this crontab, and on, but no line of it now: {names}. "
-        "--disable-missing switches such ones off"
-    )
+    warn(f"{many} of an earlier import, still on, no line is any more: {names}. --disable-missing switches them off")
 
 
 def _tell_rest(crontab: Crontab, *, is_told: bool) -> None:
