@@ -19,8 +19,6 @@ from ostinato.cli.open_database import OpenDatabase, load_app, opened, os_user
 from ostinato.cli.options import NO_COMMON, Common
 from ostinato.cli.policy import policy_options, with_policy_flags
 from ostinato.cli.schedule.change import did_to
-from ostinato.cli.schedule.crontab import OF_CRON, read_crontab, wrong_lines
-from ostinato.cli.schedule.crontab_plan import OWNER, make_plan
 from ostinato.cli.schedule.view import tell_next
 from ostinato.errors import InvalidInput
 from ostinato.plurals import counted
@@ -105,6 +103,7 @@ def import_crontab(
     path = database_file(settings.db)
 
     def plan(existing: Sequence[Schedule]) -> Plan:
+        from ostinato.cli.schedule.crontab_plan import make_plan
         from ostinato.models.policy import make_policy
         from ostinato.models.work import default_policy
 
@@ -140,6 +139,7 @@ def import_crontab(
 
 def _owner(file: str, source: str | None) -> str:
     """Whose the schedules are: what says that an import of this crontab has made them."""
+    from ostinato.cli.schedule.crontab_plan import OWNER
     from ostinato.models.policy import check_key
 
     host = socket.gethostname()  # of several, which import into one database, each has its own /etc/crontab
@@ -174,6 +174,8 @@ def _carry_out(
 
 
 def _read(file: str, zone: str, system: bool | None) -> Crontab:
+    from ostinato.cli.schedule.crontab import read_crontab
+
     has_users = _is_systems(file) if system is None else system
     crontab = read_crontab(_text(file), zone, has_users=has_users)
     if system is None and not has_users and crontab.jobs and all(map(_names_user, crontab.jobs)):
@@ -217,6 +219,8 @@ def _is_systems(file: str) -> bool:
 
 
 def _works(jobs: Sequence[CrontabJob]) -> list[Shell]:
+    from ostinato.cli.schedule.crontab import wrong_lines
+
     works, wrong = [], []
     for job in jobs:
         try:
@@ -230,6 +234,7 @@ def _works(jobs: Sequence[CrontabJob]) -> list[Shell]:
 
 def _work(job: CrontabJob) -> Shell:
     """Its command, with cron's shell and in cron's folder: the home of its user."""
+    from ostinato.cli.schedule.crontab import OF_CRON
     from ostinato.models.work import Shell
 
     said = job.variables
