@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import field as flag
 from dataclasses import make_dataclass
 from datetime import timedelta
 from enum import EnumType
+from types import MappingProxyType
 from typing import Annotated, Any, Literal, TypeVar
 
 from cyclopts import Group, Parameter
@@ -29,6 +30,7 @@ __all__ = [
     "limit_option",
     "policy_options",
     "retry_option",
+    "with_policy_flags",
 ]
 
 T = TypeVar("T")
@@ -36,19 +38,29 @@ T = TypeVar("T")
 _BUDGET = {part.name: part for part in POLICIES["budget"].parts}
 
 
-def _with_flags(cls: type[T]) -> type[T]:
-    """The class with the flags of each policy of the table."""
-    flags = [(name, kind, flag(default=None, metadata={"help": help})) for name, kind, help in _flags()]
-    about = {"__doc__": cls.__doc__, "__module__": cls.__module__}
-    return make_dataclass(cls.__name__, flags, bases=(cls,), frozen=True, namespace=about)
+def with_policy_flags(
+    *, without: Collection[str] = (), defaults: Mapping[str, str] = MappingProxyType({})
+) -> Callable[[type[T]], type[T]]:
+    """Give a class the flags of each policy of the table, but for some, and with what some are without a flag."""
+
+    def with_flags(cls: type[T]) -> type[T]:
+        flags = [
+            (name, kind, flag(default=None, metadata={"help": help})) for name, kind, help in _flags(without, defaults)
+        ]
+        about = {"__doc__": cls.__doc__, "__module__": cls.__module__}
+        return make_dataclass(cls.__name__, flags, bases=(cls,), frozen=True, namespace=about)
+
+    return with_flags
 
 
-def _flags() -> Iterator[tuple[str, Any, str]]:
+def _flags(without: Collection[str], defaults: Mapping[str, str]) -> Iterator[tuple[str, Any, str]]:
     """The name, type and help of each flag."""
     for field in POLICIES.values():
+        if field.name in without:
+            continue
         if field.name == "remaining":
             yield "once", Annotated[bool | None, Parameter(negative=())], "Run once, then it is finished."
-        yield _flag(field), _type(field), _help(field)
+        yield _flag(field), _type(field), _help(field, defaults.get(field.name))
         if field.type is Gate:
             timeout = field.parts[1]
             yield "gate_timeout", str | None, _help(timeout)
@@ -69,10 +81,10 @@ def _type(field: PolicyField) -> Any:
     return Text if field.type is Gate else str | None
 
 
-def _help(field: PolicyField) -> str:
+def _help(field: PolicyField, default: str | None = None) -> str:
     again = "; may be given again" if isinstance(field.default, tuple) else ""
     help = f"{field.about.help.removesuffix('.')}{field.about.written}{again}."
-    return help if again or field.type is bool else f"{help} [default: {_default(field)}]"
+    return help if again or field.type is bool else f"{help} [default: {default or _default(field)}]"
 
 
 def _default(field: PolicyField) -> str:
@@ -100,7 +112,7 @@ def _retries() -> dict[str, Retry]:
 
 
 @Parameter(name="*", group=Group("Policy", sort_key=6))
-@_with_flags
+@with_policy_flags()
 class PolicyFlags:
     """How to treat a schedule and its runs; 'none' takes a limit away."""
 
@@ -108,16 +120,17 @@ class PolicyFlags:
 NO_POLICY = PolicyFlags()
 
 
-def policy_options(flags: PolicyFlags, gate: Gate | None = None) -> dict[str, Any]:
-    """The policy fields that were given, and only those. `gate` is the one that is there already."""
+def policy_options(flags: object, gate: Gate | None = None) -> dict[str, Any]:
+    """The policy fields that were given, and only those. `flags` is what `with_policy_flags` made, `gate` the one that
+    is there already."""
     given = vars(flags)
     options = {
         name: _read(field, value)
         for name, field in POLICIES.items()
-        if field.type is not Gate and (value := given[_flag(field)]) is not None
+        if field.type is not Gate and (value := given.get(_flag(field))) is not None
     }
     options |= gate_option(given["gate"], given["gate_timeout"], gate)
-    if given["once"]:
+    if given.get("once"):
         if "remaining" in options:
             raise InvalidInput("give either --once or --remaining, not both", field="once")
         options["remaining"] = 1

@@ -1,105 +1,216 @@
-"""`ostinato schedule import-crontab`: a schedule for each line of a crontab. `crontab.py` reads it."""
+"""`ostinato schedule import-crontab`: a schedule for each line of a crontab. `crontab.py` reads it, and
+`crontab_plan.py` says which schedules its lines are."""
 
 from __future__ import annotations
 
 import os
 import pwd
+import shutil
+import socket
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from cyclopts import Parameter
+from cyclopts import Group, Parameter
 
 from ostinato.cli.console import Column, emit_json, say, table, warn
-from ostinato.cli.open_database import opened, os_user
+from ostinato.cli.open_database import OpenDatabase, load_app, opened, os_user
 from ostinato.cli.options import NO_COMMON, Common
-from ostinato.cli.policy import NO_POLICY, PolicyFlags, policy_options
+from ostinato.cli.policy import policy_options, with_policy_flags
 from ostinato.cli.schedule.change import did_to
-from ostinato.cli.schedule.crontab import names_of, read_crontab
 from ostinato.cli.schedule.view import tell_next
 from ostinato.errors import InvalidInput
 from ostinato.plurals import counted
 
 if TYPE_CHECKING:
     from ostinato.cli.schedule.crontab import Crontab, CrontabJob
+    from ostinato.cli.schedule.crontab_plan import Plan
+    from ostinato.models.schedule import Schedule
     from ostinato.models.work import Shell
 
 __all__ = ["import_crontab"]
 
 _STDIN = "-"
 _SYSTEM = (Path("/etc/crontab"), Path("/etc/cron.d"))
-_OF_CRON = frozenset({"MAILTO", "MAILFROM", "CRON_TZ", "RANDOM_DELAY", "CONTENT_TYPE", "CONTENT_TRANSFER_ENCODING"})
-"""What is meant for cron itself, and not for commands."""
 _SHELL = "/bin/sh"
 _AS_CRON: dict[str, Any] = {"retry": 0, "timeout": None, "catch_up": "none", "break_after": 1_000_000}
 """What a job may rely on: cron tries nothing again, ends nothing, catches nothing up and switches nothing off."""
+_FOR_ONE = ("remaining", "delete_after_run")
+"""What makes no sense for a line of a crontab, which is due for ever."""
+_MISSING = "its line is no longer in the crontab"
+
+
+@Parameter(name="*", group=Group("Policy", sort_key=6))
+@with_policy_flags(
+    without=_FOR_ONE, defaults={"retry": "0", "timeout": "none", "catch_up": "none", "break_after": "1000000"}
+)
+class CronPolicyFlags:
+    """How to treat all of them and their runs; 'none' takes a limit away."""
+
+
+_NO_POLICY = CronPolicyFlags()
 
 
 def import_crontab(
     file: Annotated[str, Parameter(allow_leading_hyphen=True)],
     /,
     *,
-    system: bool = False,
+    system: Annotated[bool | None, Parameter(negative="--no-system")] = None,
     prefix: str = "",
+    source: str | None = None,
     tz: str | None = None,
     disabled: bool = False,
+    disable_missing: Annotated[bool | None, Parameter(negative="--keep-missing")] = None,
     dry_run: bool = False,
-    policy: PolicyFlags = NO_POLICY,
+    policy: CronPolicyFlags = _NO_POLICY,
     common: Common = NO_COMMON,
 ) -> None:
     """Add a schedule for each line of a crontab. Doing it twice changes nothing.
 
     They behave as under cron: no retry, no timeout, no catch-up, and no failure switches them off. Each of these flags
     changes that for all of them. A line whose command is still running is skipped, and not started again beside it.
-    The crontab itself stays as it is: take the lines out of it, or both will run them.
+    A schedule that was made by other means is never changed. The crontab itself stays as it is: take the lines out of
+    it, or both will run them.
 
     Parameters
     ----------
     file
         The crontab; '-' reads stdin, as in: crontab -l | ostinato schedule import-crontab -
     system
-        Its lines name a user, as those of /etc/crontab and /etc/cron.d do, of which it is known.
+        Its lines name a user. [default: known of /etc/crontab and the files of /etc/cron.d]
     prefix
-        What the names begin with, such as web1-. They are those of the programs.
+        What the names begin with, such as web1-. They are those of the programs, with a few letters.
+    source
+        What this crontab is called, by which its schedules are known when it is imported again.
+        [default: HOST:PATH, or USER@HOST for stdin]
     tz
         The zone of the lines that have no CRON_TZ. [default: the settings' own]
     disabled
         Add them switched off.
+    disable_missing
+        Switch off, or leave on, schedules of an earlier import of this crontab that no line is any more.
+        [default: leave on; refused if a new line may be the same job, which would run twice]
     dry_run
-        Only show what would be added.
+        Only show what would be added, changed and missing.
     """
-    from ostinato.config import load_settings
+    from ostinato.config import database_file
+
+    settings = load_app(common).settings
+    crontab = _read(file, tz or settings.tz, system)
+    works = _works(crontab.jobs)
+    options = _AS_CRON | policy_options(policy)
+    path = database_file(settings.db)
+
+    def plan(existing: Sequence[Schedule]) -> Plan:
+        from ostinato.cli.schedule.crontab_plan import make_plan
+        from ostinato.models.policy import make_policy
+        from ostinato.models.work import default_policy
+
+        return make_plan(
+            crontab.jobs,
+            works,
+            existing,
+            zone=tz or settings.tz,
+            prefix=prefix,
+            owner=_owner(file, source),
+            policy=make_policy({**default_policy("shell"), **options}),
+        )
+
+    if dry_run and path is not None and not path.exists():
+        _show(plan([]), as_json=common.json)
+    else:
+        with opened(common) as database:
+            planned = plan(database.ask(database.services.schedules.list()))
+            wrong = planned.taken() or (planned.twice() if disable_missing is None and not disabled else None)
+            if dry_run:
+                _show(planned, as_json=common.json)
+                if wrong is not None:
+                    warn(f"without --dry-run this is refused: {wrong}")
+            elif wrong is not None:
+                raise wrong
+            else:
+                given = {**options, "owner": _owner(file, source), "enabled": not disabled, "note": None}
+                _carry_out(database, planned, given, disable_missing=bool(disable_missing), as_json=common.json)
+        if planned.missing and (dry_run or not disable_missing):
+            _tell_missing(planned.missing)
+    _tell_rest(crontab, is_told="notify" in options)
+
+
+def _owner(file: str, source: str | None) -> str:
+    """Whose the schedules are: what says that an import of this crontab has made them."""
+    from ostinato.cli.schedule.crontab_plan import OWNER
+    from ostinato.models.policy import check_key
+
+    host = socket.gethostname()  # of several, which import into one database, each has its own /etc/crontab
+    place = f"{os_user()}@{host}" if file == _STDIN else f"{host}:{Path(file).expanduser().resolve()}"
+    return check_key(f"{OWNER}{source or place}", "source", "give a name, such as --source web1")
+
+
+def _carry_out(
+    database: OpenDatabase, plan: Plan, given: dict[str, Any], *, disable_missing: bool, as_json: bool
+) -> None:
     from ostinato.service.answers import schedule_answer
 
-    zone = tz or load_settings().tz
-    crontab = read_crontab(_text(file), zone, has_users=system or _is_systems(file))
-    names = names_of(crontab.jobs, prefix)
-    works = [_work(job) for job in crontab.jobs]
-    options = _AS_CRON | policy_options(policy)
-    if dry_run:
-        _show(crontab, names, works, as_json=common.json)
-    else:
-        answers = []
-        with opened(common) as database:
-            for job, name, work in zip(crontab.jobs, names, works, strict=True):
-                add = database.services.schedules.add
-                given = {**options, "tz": job.zone or tz, "enabled": not disabled, "note": None, "project": None}
-                did, schedule = did_to(database, name, add(name, job.timing, work, **given))
-                answers.append({"line": job.line, "did": did, "schedule": schedule_answer(schedule)})
-                if not common.json:
-                    say(f"{did}: {tell_next(database, schedule)}")
-        if common.json:
-            emit_json(answers)
-    _tell_rest(crontab, is_told="notify" in options)
+    schedules = database.services.schedules
+    answers: list[dict[str, Any]] = []
+    if disable_missing:  # before what may be the same job under another name
+        for one in plan.missing:
+            schedule = database.ask(schedules.disable(one.name, note=_MISSING))
+            answers.append({"line": None, "did": "disabled", "schedule": schedule_answer(schedule)})
+            if not as_json:
+                say(f"disabled: {one.name!r}, {_MISSING}")
+    for line in plan.lines:
+        # Somebody may have added one of this name just now: that one is theirs.
+        adding = schedules.add(
+            line.name, line.job.timing, line.work, **{**given, "tz": line.zone, "only_new": line.did == "added"}
+        )
+        did, schedule = did_to(database, line.name, adding)
+        answers.append({"line": line.job.line, "did": did, "schedule": schedule_answer(schedule)})
+        if not as_json:
+            say(f"{did}: {tell_next(database, schedule)}")
+    if as_json:
+        emit_json(answers)
+
+
+def _read(file: str, zone: str, system: bool | None) -> Crontab:
+    from ostinato.cli.schedule.crontab import read_crontab
+
+    has_users = _is_systems(file) if system is None else system
+    crontab = read_crontab(_text(file), zone, has_users=has_users)
+    if system is None and not has_users and crontab.jobs and all(map(_names_user, crontab.jobs)):
+        named = ", ".join(sorted({job.command.split()[0] for job in crontab.jobs}))
+        raise InvalidInput(
+            f"every command begins with the name of a user ({named}), as in a system crontab",
+            field="file",
+            hint="give --system if its lines name a user, or --no-system if these are programs",
+        )
+    return crontab
+
+
+def _names_user(job: CrontabJob) -> bool:
+    """Whether its command begins with a user of this machine, and not with a program."""
+    word, *rest = job.command.split()
+    if not rest or shutil.which(word, path=job.variables.get("PATH")) is not None:
+        return False
+    try:
+        pwd.getpwnam(word)
+    except KeyError:
+        return False
+    return True
 
 
 def _text(file: str) -> str:
     try:
-        if file == _STDIN:
+        if file != _STDIN:
+            data = Path(file).expanduser().read_bytes()
+        elif (stream := getattr(sys.stdin, "buffer", None)) is not None:
+            data = stream.read()
+        else:
             return sys.stdin.read()
-        return Path(file).expanduser().read_text(encoding="utf-8", errors="surrogateescape")
     except OSError as error:
         raise InvalidInput(f"the crontab {file} cannot be read: {error.strerror}", field="file") from None
+    return bytes(data).decode("utf-8", errors="surrogateescape")
 
 
 def _is_systems(file: str) -> bool:
@@ -107,19 +218,30 @@ def _is_systems(file: str) -> bool:
     return place in _SYSTEM or place.parent in _SYSTEM
 
 
+def _works(jobs: Sequence[CrontabJob]) -> list[Shell]:
+    from ostinato.cli.schedule.crontab import wrong_lines
+
+    works, wrong = [], []
+    for job in jobs:
+        try:
+            works.append(_work(job))
+        except InvalidInput as error:
+            wrong.append(InvalidInput(f"line {job.line}: {error}", field="file"))
+    if wrong:
+        raise wrong_lines(wrong)
+    return works
+
+
 def _work(job: CrontabJob) -> Shell:
     """Its command, with cron's shell and in cron's folder: the home of its user."""
+    from ostinato.cli.schedule.crontab import OF_CRON
     from ostinato.models.work import Shell
 
     said = job.variables
-    env = {name: value for name, value in said.items() if name not in _OF_CRON and name != "SHELL"}
+    env = {name: value for name, value in said.items() if name not in OF_CRON and name != "SHELL"}
     shell = said.get("SHELL", _SHELL)
     command = job.command if shell == _SHELL else [shell, "-c", job.command]
-    user = None if job.user == os_user() else job.user
-    try:
-        return Shell(command, env=env, folder=said.get("HOME") or _home(job.user), user=user)
-    except InvalidInput as error:
-        raise InvalidInput(f"line {job.line}: {error}", field="file") from None
+    return Shell(command, env=env, folder=said.get("HOME") or _home(job.user), user=job.user)
 
 
 def _home(user: str | None) -> str:
@@ -131,14 +253,33 @@ def _home(user: str | None) -> str:
         return "/"
 
 
-def _show(crontab: Crontab, names: list[str], works: list[Shell], *, as_json: bool) -> None:
-    found = list(zip(crontab.jobs, names, works, strict=True))
+def _show(plan: Plan, *, as_json: bool) -> None:
     if as_json:
-        emit_json([{"line": job.line, "name": name, "timing": job.timing, "work": work} for job, name, work in found])
+        found = [
+            {"line": line.job.line, "did": line.did, "name": line.name, "timing": line.timing, "zone": line.zone}
+            | {"work": line.work}
+            for line in plan.lines
+        ]
+        missing = [
+            {"line": None, "did": "missing", "name": one.name, "timing": one.timing, "zone": one.zone}
+            | {"work": one.work}
+            for one in plan.missing
+        ]
+        emit_json(found + missing)
         return
-    columns = [Column("LINE"), Column("NAME"), Column("TIMING"), Column("USER"), Column("COMMAND", flexible=True)]
-    rows = [[str(job.line), name, job.timing, work.user or "", job.command] for job, name, work in found]
+    columns = [Column(title) for title in ("LINE", "WHAT", "NAME", "TIMING", "ZONE", "USER")]
+    columns.append(Column("COMMAND", flexible=True))
+    rows = [
+        [str(line.job.line), line.did, line.name, line.timing, line.zone, line.work.user or "", line.job.command]
+        for line in plan.lines
+    ]
     table(columns, rows, otherwise="no jobs in this crontab")
+
+
+def _tell_missing(missing: Sequence[Schedule]) -> None:
+    names = ", ".join(repr(one.name) for one in missing)
+    many = counted(len(missing), "schedule")
+    warn(f"{many} of an earlier import, still on, no line is any more: {names}. --disable-missing switches them off")
 
 
 def _tell_rest(crontab: Crontab, *, is_told: bool) -> None:
