@@ -157,7 +157,7 @@ def test_two_nodes_with_the_settings_of_compose_start_once_there_is_a_token(
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("OSTINATO_DB", postgres_url)
     with cli.start("up", name="refused") as refused:
-        assert refused.wait() == 1
+        assert refused.wait() == 2
         assert "make one with 'ostinato token add NAME --role admin'" in refused.err
     cli.ok("token", "add", "admin", "--role", "admin")
     with cli.start("up", name="node-1") as first, cli.start("up", name="node-2") as second:
