@@ -151,9 +151,9 @@ def test_the_nodes_of_compose_share_a_database_and_answer_only_the_proxy(tmp_pat
     proxy = services["proxy"]["networks"]["inside"]["ipv4_address"]
     assert ipaddress.ip_address(proxy) in ipaddress.ip_network(network["subnet"])
     # Containers without a fixed address get one of these: none of them may take the proxy's.
-    given = ipaddress.ip_network(network["ip_range"])
+    given = ipaddress.IPv4Network(network["ip_range"])
     assert ipaddress.ip_address(proxy) not in given
-    assert given.subnet_of(ipaddress.ip_network(network["subnet"]))
+    assert given.subnet_of(ipaddress.IPv4Network(network["subnet"]))
     used = {volume.split(":")[0] for service in services.values() for volume in service["volumes"]}
     assert used - set(compose["volumes"]) == {"./Caddyfile"}
 

@@ -103,6 +103,11 @@ async def serve(
                 served.tell_engine(None)
     finally:
         await view.close()
+    return await _end(signals, launch, talk, is_forced=is_forced, is_lost=is_lost)
+
+
+async def _end(signals: Signals, launch: Launch, talk: Callable[[str], None], *, is_forced: bool, is_lost: bool) -> int:
+    """Everything is closed: start anew, or say how it ended and answer the exit code."""
     is_alone = await end_strays()
     if not is_lost and signals.settle_restart():
         talk("drained: starting anew")

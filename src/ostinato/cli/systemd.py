@@ -134,7 +134,7 @@ class ServiceManager:
 
 
 def _watchdog_line(seconds: float | None) -> tuple[str, ...]:
-    """What sets the watchdog's time; nothing where there is none, since it would begin by that."""
+    """What sets the watchdog's time, from now on; nothing where there is none, since it would begin by that."""
     return () if seconds is None else (f"WATCHDOG_USEC={round(seconds * 1_000_000)}",)
 
 

@@ -29,8 +29,9 @@ def web(
     log: LogFlags = NO_LOG,
     common: Common = NO_COMMON,
 ) -> int:
-    """Serve the API and the page without an engine. Ctrl-C ends it, a second Ctrl-C ends it at once; SIGUSR1 ends it
-    and starts this process anew.
+    """Serve the API and the page without an engine.
+
+    Ctrl-C ends it, a second Ctrl-C ends it at once; SIGUSR1 ends it and starts this process anew.
     """
     import asyncio
 
