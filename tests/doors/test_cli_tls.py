@@ -54,7 +54,7 @@ def test_the_network_is_refused_without_tls_and_told_both_ways(cli: CommandLine,
 
 def test_all_that_the_network_needs_is_told_at_once(cli: CommandLine) -> None:
     refused = cli("web", "--host", "0.0.0.0", "--port", "0")
-    assert refused.code == 1
+    assert refused.code == 2
     for offered in ("--tls-cert FILE", "trusted_proxies", "ostinato token add NAME --role admin", "leave out --host"):
         assert offered in refused.err.replace("\n", " ")
 
