@@ -188,7 +188,7 @@ def load_settings(
     trusted_places()  # a wrong one is told, also where nothing asks for it
     environment = _without_empty(os.environ if environment is None else environment)
     given: dict[str, Any] = {"tz": machine_zone(environment), **(defaults or {})}
-    in_file = _from_file((folder or Path.cwd()) / CONFIG_FILE)
+    in_file = _from_file((folder or _current_folder()) / CONFIG_FILE)
     given.update(in_file)
     lanes = {**_coerce("lanes", given.get("lanes", {})), **_named(environment, "OSTINATO_LANE_")}
     rates = {**_coerce("rates", given.get("rates", {})), **_named(environment, "OSTINATO_RATE_")}
@@ -237,6 +237,14 @@ def machine_zone(environment: Mapping[str, str]) -> str:
         if name and name in available_timezones():
             return name
     return "UTC"
+
+
+def _current_folder() -> Path:
+    """What settings, a relative database and commands without a folder are looked for in."""
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        raise InvalidInput("the current folder was deleted", field="folder", hint="start it in another") from None
 
 
 def _from_file(path: Path) -> dict[str, Any]:

@@ -47,14 +47,14 @@ def web() -> Iterator[Web]:
 def test_the_network_is_refused_without_tls_and_told_both_ways(cli: CommandLine, command: str) -> None:
     cli.ok("token", "add", "ci", "--role", "viewer")
     refused = cli(command, "--host", "0.0.0.0", "--port", "0")
-    assert refused.code == 1
+    assert refused.code == 2
     for offered in ("--tls-cert FILE", "--tls-key FILE", "trusted_proxies", "leave out --host"):
         assert offered in refused.err
 
 
 def test_all_that_the_network_needs_is_told_at_once(cli: CommandLine) -> None:
     refused = cli("web", "--host", "0.0.0.0", "--port", "0")
-    assert refused.code == 1
+    assert refused.code == 2
     for offered in ("--tls-cert FILE", "trusted_proxies", "ostinato token add NAME --role admin", "leave out --host"):
         assert offered in refused.err.replace("\n", " ")
 
@@ -71,7 +71,7 @@ def test_the_network_is_let_in_only_when_there_is_a_token(
         (cli.folder / "ostinato.toml").write_text('tls_cert = "server.crt"\ntls_key = "server.key"\n')
     flags = ("--host", "0.0.0.0", "--port", "0")
     refused = cli("web", *flags)
-    assert refused.code == 1
+    assert refused.code == 2
     assert "ostinato token add NAME --role admin" in refused.err
     secret = cli.ok("token", "add", "ci", "--role", "viewer").out.strip()
     with cli.start("web", *flags) as process:

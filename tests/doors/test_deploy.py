@@ -68,6 +68,7 @@ def test_the_unit_gives_a_drain_its_time_and_asks_for_what_the_command_tells() -
 def test_the_sandbox_of_the_unit_lets_commands_work() -> None:
     said = unit()
     forbids_work = {"MemoryDenyWriteExecute", "RestrictNamespaces", "PrivateNetwork", "PrivateDevices", "ProtectHome"}
+    forbids_work |= {"ProtectClock"}  # it implies DeviceAllow=, which closes the other devices
     assert not forbids_work & said.keys()
     assert said["ProtectSystem"] == ["full"]  # 'strict' would let them write nowhere but in the state
     assert said["OOMPolicy"] == ["continue"]
@@ -97,13 +98,17 @@ def test_the_image_runs_a_command_that_there_is_at_its_port_and_not_as_root(tmp_
     assert settings.port == int(said["EXPOSE"]) == Settings().port
     assert settings.db == f"sqlite:///{said['VOLUME']}/ostinato.db"
     assert int(said["USER"].partition(":")[0]) > 0
+    assert "ProxyHandler({})" in said["HEALTHCHECK"]  # HTTP_PROXY in the environment is not for 127.0.0.1
     (path,) = re.findall(r"\$OSTINATO_PORT(/\w+)", said["HEALTHCHECK"])
     assert path in PATHS
 
 
 def test_the_image_is_built_in_stages_from_files_that_are_there_and_not_ignored() -> None:
     instructions = dockerfile()
-    assert [word for word, _ in instructions].count("FROM") == 2
+    words = [word for word, _ in instructions]
+    assert words.count("FROM") == 2
+    build = instructions[words.index("FROM") : len(words) - words[::-1].index("FROM") - 1]
+    assert ("ARG", "EXTRAS=postgres,notify") in build  # else no --build-arg reaches install.sh
     kept = re.findall(r"(?m)^!(.+)$", (DEPLOY / "docker/Dockerfile.dockerignore").read_text())
     assert [name for name in kept if not (ROOT / name).exists()] == []
     # What the build of the wheel reads, and what the steps call.
@@ -145,6 +150,10 @@ def test_the_nodes_of_compose_share_a_database_and_answer_only_the_proxy(tmp_pat
     (network,) = compose["networks"]["inside"]["ipam"]["config"]
     proxy = services["proxy"]["networks"]["inside"]["ipv4_address"]
     assert ipaddress.ip_address(proxy) in ipaddress.ip_network(network["subnet"])
+    # Containers without a fixed address get one of these: none of them may take the proxy's.
+    given = ipaddress.IPv4Network(network["ip_range"])
+    assert ipaddress.ip_address(proxy) not in given
+    assert given.subnet_of(ipaddress.IPv4Network(network["subnet"]))
     used = {volume.split(":")[0] for service in services.values() for volume in service["volumes"]}
     assert used - set(compose["volumes"]) == {"./Caddyfile"}
 
@@ -157,7 +166,7 @@ def test_two_nodes_with_the_settings_of_compose_start_once_there_is_a_token(
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("OSTINATO_DB", postgres_url)
     with cli.start("up", name="refused") as refused:
-        assert refused.wait() == 1
+        assert refused.wait() == 2
         assert "make one with 'ostinato token add NAME --role admin'" in refused.err
     cli.ok("token", "add", "admin", "--role", "admin")
     with cli.start("up", name="node-1") as first, cli.start("up", name="node-2") as second:
@@ -200,14 +209,18 @@ def test_the_pods_run_a_command_that_there_is_with_settings_that_there_are(tmp_p
     assert is_open_and_safe(settings)
     pod = found["Deployment"]["spec"]["template"]["spec"]
     assert found["Deployment"]["spec"]["replicas"] == 2
-    assert pod["terminationGracePeriodSeconds"] > settings.grace.total_seconds() + ENDING_SECONDS
     container = container_of("Deployment")
+    waits = container["lifecycle"]["preStop"]["sleep"]["seconds"]  # until no request is sent there any more
+    assert waits > 0
+    assert pod["terminationGracePeriodSeconds"] > waits + settings.grace.total_seconds() + ENDING_SECONDS
     check_command(container["args"])
     assert container["ports"] == [{"name": "http", "containerPort": settings.port}]
     mounts = {mount["mountPath"] for mount in container["volumeMounts"]}
     assert mounts == {"/tmp", variables["XDG_STATE_HOME"]}
     for kind in ("Deployment", "Job"):
         one = objects()[kind]["spec"]["template"]["spec"]
+        # A service called ostinato would set OSTINATO_PORT=tcp://… in its pods.
+        assert one["enableServiceLinks"] is False
         assert f"{one['securityContext']['runAsUser']}" == dict(dockerfile())["USER"].partition(":")[0]
         assert container_of(kind)["securityContext"]["readOnlyRootFilesystem"]
         (secret,) = container_of(kind)["env"]

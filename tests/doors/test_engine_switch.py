@@ -11,7 +11,7 @@ import pytest
 
 from ostinato import InvalidInput, Ostinato
 from ostinato.config import Settings
-from tests.doors.command_line import CommandLine, page_address
+from tests.doors.command_line import CommandLine, eventually, page_address
 
 MEMORY = "sqlite://:memory:"
 
@@ -74,13 +74,30 @@ def test_settings_and_the_switch_are_not_given_both() -> None:
 
 @pytest.mark.usefixtures("switched_off")
 def test_up_serves_the_page_without_an_engine_and_says_why(cli: CommandLine) -> None:
-    with cli.start("up", "--app", "jobs:app", "--port", "0") as up:
+    with cli.start("up", "--app", "jobs:app", "--port", "0", "--log-format", "text") as up:
         address = page_address(up)
         assert httpx.get(f"{address}/healthz", timeout=60).status_code == 200
         assert cli.ok("node", "ls", "--json").json == []
+        assert "login?code=" not in up.err, "a log is kept and read by others"
+        assert "ostinato login --port" in up.err
+        jobs = cli.folder / "jobs.py"
+        good = jobs.read_text()
+        jobs.write_text(good + "1 / 0\n")
+        up.signal(signal.SIGUSR1)
+        eventually(lambda: "ZeroDivisionError" in up.err, "the trial has failed")
+        assert httpx.get(f"{address}/healthz", timeout=60).status_code == 200
+        jobs.write_text(good)
+        up.signal(signal.SIGUSR1)
+        eventually(lambda: up.err.count("Ctrl-C to stop") == 2, "it has started anew")
         up.signal(signal.SIGTERM)
         assert up.wait() == 0
     assert "no engine here: the engine is switched off: OSTINATO_ENABLED is 0" in up.err
+
+
+def test_in_a_folder_that_was_deleted_nothing_starts_and_it_says_why(cli: CommandLine) -> None:
+    with cli.start("worker", by='mkdir gone && cd gone && rmdir ../gone && exec "$@"') as worker:
+        assert worker.wait() == 2
+    assert worker.err == "error: the current folder was deleted; start it in another\n"
 
 
 def test_a_worker_that_is_switched_off_ends_and_says_why(cli: CommandLine) -> None:

@@ -18,7 +18,7 @@ from ostinato.cli.systemd import ServiceManager
 from ostinato.config import SYSTEMD_VARIABLES, Settings
 from ostinato.engine.watchdog import Watchdog
 from ostinato.errors import StoreUnavailable
-from tests.doors.command_line import CommandLine, page_address
+from tests.doors.command_line import CommandLine, eventually, page_address
 
 PATIENCE = 60.0
 
@@ -90,7 +90,7 @@ def test_a_command_tells_that_it_is_ready_well_and_draining_and_its_work_is_told
         monkeypatch.setenv(name, value)
     with cli.start(command) as process:
         ready = systemd.next()
-        assert ready["READY"] == "1"
+        assert (ready["READY"], ready["WATCHDOG_USEC"]) == ("1", "1000000")
         if command == "web":
             assert "without an engine" in ready["STATUS"]
         else:
@@ -107,6 +107,12 @@ def test_a_command_tells_that_it_is_ready_well_and_draining_and_its_work_is_told
             assert "OSTINATO_RUN_ID" in names
         for _ in range(2):
             assert systemd.next() == {"WATCHDOG": "1"}
+        if command != "up":
+            process.signal(signal.SIGUSR1)
+            systemd.until("RELOADING")
+            # What the new process loads and migrates may take long, and nobody tells the watchdog meanwhile.
+            assert int(systemd.until("WATCHDOG_USEC")["WATCHDOG_USEC"]) > 60 * 1_000_000
+            assert systemd.until("READY")["WATCHDOG_USEC"] == "1000000"
         process.signal(signal.SIGTERM)
         stopping = systemd.until("STOPPING")
         assert int(stopping["EXTEND_TIMEOUT_USEC"]) >= (30 if command == "web" else 37) * 1_000_000
@@ -122,7 +128,8 @@ async def test_the_watchdog_is_told_nothing_while_there_is_a_reason_to_restart(
     reasons: list[str] = []
     async with manager.watched():
         manager.ready("serving", lambda: reasons[0] if reasons else None)
-        assert await asyncio.to_thread(systemd.next) == {"READY": "1", "STATUS": "serving"}
+        ready = await asyncio.to_thread(systemd.next)
+        assert ready == {"READY": "1", "STATUS": "serving", "WATCHDOG_USEC": "20000"}
         assert await asyncio.to_thread(systemd.next) == {"WATCHDOG": "1"}
         reasons.append("engine service ticker keeps dying\nREADY=1")
         told = await asyncio.to_thread(systemd.until, "STATUS")
@@ -159,6 +166,51 @@ def test_a_restart_in_place_is_a_reload(systemd: Systemd, take: Take) -> None:
     take(environment(systemd)).reloading()
     told = systemd.next()
     assert (told["RELOADING"], int(told["MONOTONIC_USEC"]) > 0) == ("1", True)
+
+
+def test_without_a_watchdog_a_restart_in_place_begins_none(systemd: Systemd, take: Take) -> None:
+    manager = take(environment(systemd))
+    manager.starting_anew()
+    manager.ready("serving")
+    assert [set(told) for told in systemd.all_told()] == [{"STATUS"}, {"READY", "STATUS"}]
+
+
+def test_a_restart_that_becomes_an_end_asks_for_the_time_of_a_drain(
+    systemd: Systemd, cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OSTINATO_GRACE", "90s")
+    monkeypatch.setenv("NOTIFY_SOCKET", systemd.address)
+    with cli.start("worker") as process:
+        assert systemd.next()["READY"] == "1"
+        app = Ostinato(settings=Settings(db=f"sqlite:///{cli.folder}/ostinato.db"))
+        run = app.enqueue(Shell(f"while [ ! -e {cli.folder}/release ]; do sleep 0.05; done"))
+        eventually(lambda: app.runs.get(run.id).state == "running", "it runs")
+        process.signal(signal.SIGUSR1)
+        systemd.until("RELOADING")
+        process.signal(signal.SIGTERM)
+        assert int(systemd.until("STOPPING")["EXTEND_TIMEOUT_USEC"]) >= 120 * 1_000_000
+        (cli.folder / "release").touch()
+        app.runs.wait(run.id, timeout=PATIENCE)
+        app.stop()
+        assert process.wait() == 0
+
+
+async def test_a_question_whether_it_is_well_that_fails_is_logged_and_a_reason(
+    tmp_path: Path, take: Take, caplog: pytest.LogCaptureFixture
+) -> None:
+    systemd = Systemd(str(tmp_path / "notify"))
+    manager = take(environment(systemd, WATCHDOG_USEC="20000"))
+
+    def fails() -> str | None:
+        raise KeyError("ticker")
+
+    async with manager.watched():
+        manager.ready("serving", fails)
+        await asyncio.to_thread(systemd.until, "READY")
+        told = await asyncio.to_thread(systemd.next)
+        assert told == {"STATUS": "not well: it cannot be told: KeyError: 'ticker'"}
+    assert "Traceback" in caplog.text
+    systemd.close()
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -94,9 +94,9 @@ _ROUTERS: tuple[APIRouter, ...] = (
 )
 
 
-def api_routes() -> Iterator[APIRoute]:
+def api_routes(routers: Iterable[APIRouter] = _ROUTERS) -> Iterator[APIRoute]:
     """Every route."""
-    for router in _ROUTERS:
+    for router in routers:
         yield from (route for route in router.routes if isinstance(route, APIRoute))
 
 
@@ -113,10 +113,9 @@ def create_app(container: ApiContainer, connections: ConnectionCounts | None = N
         generate_unique_id_function=lambda route: route.name,
         telemetry=_TELEMETRY,
     )
-    _hold(app, container, connections)
+    _hold(app, container, connections, _ROUTERS)
     app.state.live_sockets = Counter[str]()
     app.state.ping_limits = pings.PingLimits()
-    app.state.routes = tuple(api_routes())
     for router in _ROUTERS:
         app.include_router(router, dependencies=[Depends(only_known)])
     app.router.default = Page()
@@ -140,16 +139,20 @@ def create_app(container: ApiContainer, connections: ConnectionCounts | None = N
 def create_metrics_app(container: ApiContainer, connections: ConnectionCounts | None = None) -> FastAPI:
     """Health and metrics alone, for a worker."""
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False, telemetry=_TELEMETRY)
-    _hold(app, container, connections)
-    for router in (health.router, metrics.router):
+    routers = (health.router, metrics.router)
+    _hold(app, container, connections, routers)
+    for router in routers:
         app.include_router(router)
     app.add_middleware(BodyLimit)
     _guard(app, container)
     return app
 
 
-def _hold(app: FastAPI, container: ApiContainer, connections: ConnectionCounts | None) -> None:
-    """What every route asks its app for."""
+def _hold(
+    app: FastAPI, container: ApiContainer, connections: ConnectionCounts | None, routers: Iterable[APIRouter]
+) -> None:
+    """What every route, and the answer to a wrong method, asks its app for."""
+    app.state.routes = tuple(api_routes(routers))
     app.state.container = container
     app.state.connections = connections
     app.state.authenticator = Authenticator(container)

@@ -48,6 +48,10 @@ _UP = """Start the engine, the API and the page, and show each run.
 Ctrl-C or SIGTERM drains the engine, once more forces it. SIGUSR1 drains it and starts the process anew in place, with
 new code."""
 
+_WEB = """Serve the API and the page without an engine.
+
+Ctrl-C or SIGTERM ends it, once more at once. SIGUSR1 starts the process anew in place, with new code."""
+
 _WORKER = """Start only the engine, for a service manager, with plain log lines.
 
 SIGTERM or Ctrl-C drains the engine, once more forces it. SIGUSR1 drains it and starts the process anew in place, with
@@ -65,7 +69,7 @@ app = App(
 for _order, (_name, _target, _help) in enumerate(
     (
         ("up", "up:up", _UP),
-        ("web", "web:web", "Serve the API and the page without an engine."),
+        ("web", "web:web", _WEB),
         ("worker", "up:worker", _WORKER),
         ("schedule", "schedule.commands:app", "Add, list, change, trigger and remove schedules."),
         ("run", "run:app", "List, show, follow, cancel, retry and wait for runs."),

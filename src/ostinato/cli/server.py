@@ -25,6 +25,7 @@ from ostinato.api.app import create_app
 from ostinato.api.proxies import Proxies
 from ostinato.api.security import is_loopback
 from ostinato.cli.connections import Connection, Connections, Listener
+from ostinato.cli.console import stderr
 from ostinato.cli.limits import Limits, limits_here
 from ostinato.cli.open_database import os_user
 from ostinato.cli.protocols import LARGEST_HEAD, HttpProtocol, LiveProtocol, LogThrottle
@@ -284,7 +285,9 @@ async def _check_open(container: ApiContainer, flags: Flags) -> None:
         )
     if missing:
         told = "; and ".join(missing)
-        raise Conflict(f"cannot listen at {settings.host}: {told}. Or {flags.here} to listen on this machine only")
+        raise InvalidInput(
+            f"cannot listen at {settings.host}: {told}. Or {flags.here} to listen on this machine only", field="host"
+        )
 
 
 def _login_command(settings: Settings, port: int) -> str:
@@ -305,7 +308,9 @@ async def _introduce(container: ApiContainer, address: str, talk: Callable[[str]
     everywhere = ", and every other address of this machine" if container.settings.host in _EVERYWHERE else ""
     talk(f"page       {address}{everywhere}")
     command = _login_command(container.settings, int(address.rpartition(":")[2]))
-    if await access.has_tokens() or await access.has_logins():
+    # A log is kept and read by others: what lets its reader in is no part of it.
+    is_log = container.settings.log_format != "auto" and not stderr().isatty()
+    if is_log or await access.has_tokens() or await access.has_logins():
         talk(f"log in     '{command}' prints a link")
         return
     with acting(Actor(os_user(), "cli")):

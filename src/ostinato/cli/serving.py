@@ -75,7 +75,8 @@ async def serve(
             _following(feed),
             manager.watched(),
         ):
-            signals = Signals(app, talk)
+            grace = app.settings.grace.total_seconds()
+            signals = Signals(app, talk, launch, lambda: manager.stopping(grace))
             async with app:
                 engine = await app.aio.with_engine(_itself)
                 if served is not None:
@@ -86,20 +87,27 @@ async def serve(
                 settle()
                 manager.ready(f"node {engine.id} on {without_password(app.settings.db)}", engine.why_restart)
                 is_lost = await _until_told(signals, engine.is_database_lost)
-                if signals.restarts:
+                if signals.restarts and not is_lost:
                     manager.reloading()
                 else:
-                    manager.stopping(0 if is_lost else app.settings.grace.total_seconds())
+                    manager.stopping(0 if is_lost else grace)
                 if served is not None:
                     served.tell_engine(engine, is_draining=True)
                 if is_lost:
                     app.force()  # nothing of what runs can be recorded any more
             is_forced = signals.forced or is_lost
             is_lost = is_lost or view.store.fault is not None  # in the grace, say
+            if signals.restarts and not is_lost:
+                manager.starting_anew()
             if served is not None:
                 served.tell_engine(None)
     finally:
         await view.close()
+    return await _end(signals, launch, talk, is_forced=is_forced, is_lost=is_lost)
+
+
+async def _end(signals: Signals, launch: Launch, talk: Callable[[str], None], *, is_forced: bool, is_lost: bool) -> int:
+    """Everything is closed: start anew, or say how it ended and answer the exit code."""
     is_alone = await end_strays()
     if not is_lost and signals.settle_restart():
         talk("drained: starting anew")

@@ -27,6 +27,8 @@ _LOOK_SECONDS = 1.0
 """How often it is looked whether what is not well is well again: half of the watchdog's time may be too late."""
 _AFTER_GRACE_SECONDS = 30.0
 """What a drain takes beyond the grace, and a little more: work that does not stop, the last write, the connections."""
+_START_SECONDS = 3600.0
+"""What the watchdog waits for a process that starts anew: it loads the app, and may have to migrate."""
 _NOT_OURS = (errno.EBADF, errno.ENOTSOCK)
 
 WhyNotWell = Callable[[], str | None]
@@ -57,7 +59,8 @@ class ServiceManager:
     def ready(self, status: str, why_not_well: WhyNotWell = lambda: None) -> None:
         """It serves; from now on the watchdog is told for as long as there is no reason against it."""
         self._why_not_well = why_not_well
-        self._send("READY=1", f"STATUS={status}")
+        # After a restart in place the time to start is still in force: `starting_anew`.
+        self._send("READY=1", f"STATUS={status}", *_watchdog_line(self._watchdog_seconds))
         self._ready.set()
 
     def stopping(self, grace_seconds: float) -> None:
@@ -70,6 +73,10 @@ class ServiceManager:
         """It drains and starts anew; `ready` follows."""
         self._why_not_well = lambda: None
         self._send("RELOADING=1", f"MONOTONIC_USEC={time.monotonic_ns() // 1_000}", "STATUS=draining to start anew")
+
+    def starting_anew(self) -> None:
+        """It is drained, and the new process tells the watchdog nothing until it is ready."""
+        self._send("STATUS=starting anew", *_watchdog_line(self._watchdog_seconds and _START_SECONDS))
 
     def close(self) -> None:
         """Tell nothing more."""
@@ -94,7 +101,7 @@ class ServiceManager:
         await self._ready.wait()
         told: str | None = None
         while True:
-            if (reason := self._why_not_well()) is None:
+            if (reason := self._reason()) is None:
                 self._send("WATCHDOG=1")
             elif told is None:
                 log.error("systemd will restart this process soon, unless this ends: %s", reason)
@@ -103,6 +110,13 @@ class ServiceManager:
                 self._send("STATUS=well again")
             told = reason
             await asyncio.sleep(pause if reason is None else min(pause, _LOOK_SECONDS))
+
+    def _reason(self) -> str | None:
+        try:
+            return self._why_not_well()
+        except Exception as error:
+            log.exception("it cannot be told whether this process is well")
+            return f"it cannot be told: {type(error).__name__}: {error}"
 
     def _send(self, *lines: str) -> None:
         if self._address is None:
@@ -117,6 +131,11 @@ class ServiceManager:
             problem = _sent(self._socket, message, address)
         if problem is not None:  # whoever started this may be gone; the work goes on
             log.warning("the service manager at %s could not be told %s: %s", self._address, lines[0], problem)
+
+
+def _watchdog_line(seconds: float | None) -> tuple[str, ...]:
+    """What sets the watchdog's time, from now on; nothing where there is none, since it would begin by that."""
+    return () if seconds is None else (f"WATCHDOG_USEC={round(seconds * 1_000_000)}",)
 
 
 def _new_socket() -> socket.socket | None:

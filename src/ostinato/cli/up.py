@@ -73,8 +73,10 @@ def up(
         runs.setLevel(logging.WARNING)
         runs.addFilter(_is_not_in_the_list)
     app = _load(engine, common, log, host=host, port=port, tls=tls)
+    if launch.is_trial:
+        launch.end_trial()
     if (why := _switched_off(app)) is not None:
-        return _serve_page(app, common, talk, why, manager)
+        return _serve_page(app, common, talk, why, manager, launch)
     return _serve(app, common, _tell_line if shows_runs else None, talk, manager, launch, page=True)
 
 
@@ -118,6 +120,8 @@ def worker(
     app = _load(engine, common, log, metrics=metrics)
     if (why := _switched_off(app)) is not None:
         raise Conflict(f"{why}; a worker without an engine has nothing to do")
+    if launch.is_trial:
+        launch.end_trial()
     return _serve(app, common, None, talk, manager, launch, metrics=app.settings.metrics)
 
 
@@ -172,7 +176,9 @@ def _serve(
         return asyncio.run(serve(app, told, talk, manager, launch=launch, page=page, metrics=metrics))
 
 
-def _serve_page(app: Ostinato, common: Common, talk: Callable[[str], None], why: str, manager: ServiceManager) -> int:
+def _serve_page(
+    app: Ostinato, common: Common, talk: Callable[[str], None], why: str, manager: ServiceManager, launch: Launch
+) -> int:
     import asyncio
 
     from ostinato.cli.limits import raise_descriptor_limit
@@ -180,7 +186,7 @@ def _serve_page(app: Ostinato, common: Common, talk: Callable[[str], None], why:
 
     raise_descriptor_limit()
     with closing(manager):
-        return asyncio.run(serve_page(app, talk, manager, why=why, as_json=common.json))
+        return asyncio.run(serve_page(app, talk, manager, launch, why=why, as_json=common.json))
 
 
 def _describe(event: Event) -> str:

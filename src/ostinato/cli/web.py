@@ -10,9 +10,9 @@ from ostinato.cli.limits import raise_descriptor_limit
 from ostinato.cli.log_setup import chosen_log, start_log
 from ostinato.cli.open_database import load_app
 from ostinato.cli.options import NO_COMMON, NO_LOG, NO_TLS, Common, ListenHost, ListenPort, LogFlags, TlsFlags
+from ostinato.cli.restart import Launch
 
 if TYPE_CHECKING:
-    import asyncio
     from collections.abc import Callable
 
     from ostinato.app import Ostinato
@@ -29,41 +29,46 @@ def web(
     log: LogFlags = NO_LOG,
     common: Common = NO_COMMON,
 ) -> int:
-    """Serve the API and the page without an engine. Ctrl-C ends it, a second Ctrl-C ends it at once."""
+    """Serve the API and the page without an engine.
+
+    Ctrl-C ends it, a second Ctrl-C ends it at once; SIGUSR1 ends it and starts this process anew.
+    """
     import asyncio
 
     from ostinato.cli.systemd import ServiceManager
 
+    launch = Launch.of_this_process()
     log = chosen_log(log)
     talk = start_log(log, brief=True)
     manager = ServiceManager.take()
     # Before there is a loop: what the user's module does at import may want one of its own.
     app = load_app(common, host=host, port=port, tls=tls, log=log)
+    if launch.is_trial:
+        launch.end_trial()
     raise_descriptor_limit()
     with closing(manager):
-        return asyncio.run(serve_page(app, talk, manager, as_json=common.json))
+        return asyncio.run(serve_page(app, talk, manager, launch, as_json=common.json))
 
 
 async def serve_page(
     app: Ostinato,
     talk: Callable[[str], None],
     manager: ServiceManager,
+    launch: Launch,
     *,
     why: str = "'ostinato worker' starts one",
     as_json: bool,
 ) -> int:
     """Serve until a signal comes; `why` says why no engine is here."""
-    import asyncio
-
     from ostinato.cli.server import serving
     from ostinato.cli.serving import settle
+    from ostinato.cli.signals import PageSignals
     from ostinato.config import without_password
     from ostinato.wiring import open_container
 
     container = await open_container(app.settings, app.clock, app.registry)
     try:
-        stopped = asyncio.Event()
-        _on_signals(stopped)
+        signals = PageSignals(talk, launch)
         async with serving(container, talk) as address, manager.watched():
             if as_json:
                 emit_json_line({"address": address})
@@ -71,29 +76,16 @@ async def serve_page(
             talk("Ctrl-C to stop")
             settle()
             manager.ready(f"serving {address}, without an engine")
-            await stopped.wait()
-            manager.stopping(0)
+            await signals.first.wait()
+            if signals.restarts:
+                manager.reloading()
+                manager.starting_anew()
+            else:
+                manager.stopping(0)
     finally:
         await container.close()
+    if signals.settle_restart():
+        talk("starting anew")
+        launch.repeat()
     talk("stopped")
     return 0
-
-
-def _on_signals(stopped: asyncio.Event) -> None:
-    """The first SIGINT or SIGTERM ends it, the second ends the process where it stands."""
-    import asyncio
-    import os
-    import signal
-    import sys
-
-    from ostinato.cli.ending import FORCED
-
-    def arrived() -> None:
-        if stopped.is_set():
-            sys.stdout.flush()
-            os._exit(FORCED)
-        stopped.set()
-
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, arrived)
