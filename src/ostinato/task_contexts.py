@@ -21,6 +21,8 @@ class TaskContexts:
     enter: Callable[[], AbstractContextManager[object]] = nullcontext
     enter_async: Callable[[], AbstractAsyncContextManager[object]] | None = None
     """Of coroutines, if it is another."""
+    enter_once: Callable[[], AbstractContextManager[object]] | None = None
+    """On a thread that ends with the call, if it is another."""
     complete: Callable[[Coroutine[Any, Any, Any]], Any] = asyncio.run
     """Awaits a coroutine for a thread that has no loop, and that waits for it."""
     call_for_coroutine: Callable[[Callable[[], Any]], Awaitable[Any]] | None = None

@@ -246,8 +246,10 @@ class Registry:
 
 async def _verdict(check: Check, contexts: TaskContexts) -> object:
     """What a check says. Raised is only what keeps it from being asked: there was no room for a thread."""
-    is_coroutine = inspect.iscoroutinefunction(check)
-    verdict = _ask(check, nullcontext) if is_coroutine else await on_own_thread(lambda: _ask(check, contexts.enter))
+    if inspect.iscoroutinefunction(check):
+        verdict = _ask(check, nullcontext)
+    else:
+        verdict = await on_own_thread(lambda: _ask(check, contexts.enter_once or contexts.enter))
     if not inspect.isawaitable(verdict):
         return verdict
     try:

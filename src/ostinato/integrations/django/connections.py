@@ -1,4 +1,4 @@
-"""Django's database connections around each run: what is old or broken is closed, as before and after a request.
+"""Django's database connections around each run, check and callback: what is old or broken is closed, as around a request.
 
 Sync tasks share worker threads, each with connections of its own. A coroutine has a thread for its sync parts (the ORM
 is one) that ends with the run, as a request of ASGI has.
@@ -16,7 +16,7 @@ from django.db import close_old_connections, connections
 
 from ostinato.integrations.django.configuration import is_testing
 
-__all__ = ["around_call", "around_coroutine", "call_for_coroutine", "complete"]
+__all__ = ["around_call", "around_coroutine", "around_thread", "call_for_coroutine", "complete"]
 
 
 @contextmanager
@@ -31,6 +31,15 @@ def around_call() -> Iterator[None]:
             connections.close_all()
         else:
             close_old_connections()
+
+
+@contextmanager
+def around_thread() -> Iterator[None]:
+    """On a thread that ends with what it calls: nobody would use its connections again, however long they may live."""
+    try:
+        yield
+    finally:
+        connections.close_all()
 
 
 @asynccontextmanager

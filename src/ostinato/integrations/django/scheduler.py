@@ -11,7 +11,13 @@ from django.core.signals import setting_changed
 from ostinato.app import Ostinato
 from ostinato.config import Settings
 from ostinato.integrations.django.configuration import RELEVANT, app_name, is_testing, read_settings, remember_databases
-from ostinato.integrations.django.connections import around_call, around_coroutine, call_for_coroutine, complete
+from ostinato.integrations.django.connections import (
+    around_call,
+    around_coroutine,
+    around_thread,
+    call_for_coroutine,
+    complete,
+)
 from ostinato.integrations.django.process import state_of_tests
 
 __all__ = ["DjangoOstinato", "get_jobs"]
@@ -29,8 +35,8 @@ class DjangoOstinato(Ostinato):
         self._current = self._before = read_settings()
         super().__init__(settings=self._current, name=app_name())
         contexts = self.registry.contexts
-        contexts.enter, contexts.enter_async, contexts.complete = around_call, around_coroutine, complete
-        contexts.call_for_coroutine = call_for_coroutine
+        contexts.enter, contexts.enter_async, contexts.enter_once = around_call, around_coroutine, around_thread
+        contexts.complete, contexts.call_for_coroutine = complete, call_for_coroutine
         contexts.process_setup = "ostinato.integrations.django.process:setup"
         contexts.process_state = state_of_tests
 
