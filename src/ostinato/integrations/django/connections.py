@@ -1,4 +1,5 @@
-"""Django's database connections around each run, check and callback: what is old or broken is closed, as around a request.
+"""Django's database connections around each run, check and callback: the old and broken ones are closed, as around a
+request.
 
 Sync tasks share worker threads, each with connections of its own. A coroutine has a thread for its sync parts (the ORM
 is one) that ends with the run, as a request of ASGI has.
