@@ -23,6 +23,7 @@ from ostinato.logs import get_logger
 from ostinato.models.app_event import AppEvent, AppEventKind
 from ostinato.models.ids import ScheduleId
 from ostinato.plurals import counted
+from ostinato.task_contexts import TaskContexts
 from ostinato.tuning import DEFAULT_TUNING, Tuning
 
 __all__ = ["Callback", "Listeners", "check_event_kind"]
@@ -50,6 +51,8 @@ class Listeners:
 
     def __init__(self, tuning: Tuning = DEFAULT_TUNING) -> None:
         self._callbacks: dict[AppEventKind, tuple[Callback, ...]] = {}
+        self.contexts = TaskContexts()
+        """Those of the app."""
         self.wanted: frozenset[AppEventKind] = frozenset()
         self.failing: set[ScheduleId] = set()
         """Schedules whose failures were seen here, while somebody wants to know who recovers."""
@@ -114,7 +117,7 @@ class Listeners:
             if worker.is_abandoned:
                 return
             try:
-                worker.call(callback, event)
+                worker.call(callback, event, self.contexts)
             except BaseException:  # a callback that ends its thread would take the others with it
                 failed = (id(callback), event.kind)
                 if failed not in self._failed and not worker.is_abandoned:
@@ -177,11 +180,12 @@ class _Worker:
         finally:
             self.ended.set_result(None)
 
-    def call(self, callback: Callback, event: AppEvent) -> None:
+    def call(self, callback: Callback, event: AppEvent, contexts: TaskContexts) -> None:
         """Call it here, and await what a coroutine function returns."""
-        answer = callback(event)
+        with contexts.enter():
+            answer = callback(event)
         if asyncio.iscoroutine(answer):
-            self._runner.run(self._await(answer))
+            self._runner.run(self._await(contexts.awaited(answer)))
 
     async def _await(self, answer: Coroutine[Any, Any, Any]) -> None:
         self._awaited = asyncio.current_task()

@@ -81,21 +81,27 @@ class Container:
         self.engine: Engine | None = None
         self._executions: set[asyncio.Task[Run]] = set()
         self._remote = remote
-        code = remote or registry
-        limits, tuning = settings.login_limits, settings.tuning
-        listeners = registry.listeners
-        self.services = Services(
-            store,
-            clock,
+        self.services = self._make_services()
+
+    def _make_services(self) -> Services:
+        settings, registry = self.settings, self.registry
+        return Services(
+            self.store,
+            self.clock,
             settings.tz,
-            code,
+            self._remote or registry,
             self._is_draining,
-            limits,
-            tuning,
-            listeners,
+            settings.login_limits,
+            settings.tuning,
+            registry.listeners,
             settings.sessions,
             self,
         )
+
+    def use(self, settings: Settings) -> None:
+        """Go on with other settings, of the same database. An engine that is started keeps those that it has."""
+        self.settings = settings
+        self.services = self._make_services()
 
     def _is_draining(self) -> bool:
         """Whether calls from outside are refused; work under way may still hand on to others."""

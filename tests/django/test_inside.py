@@ -10,7 +10,7 @@ import pytest
 from tests.databases import SHARED
 from tests.django.projects import copy_files
 
-INSIDE = Path(__file__).parent / "inside" / "ledger_tests.py"
+INSIDE = Path(__file__).parent / "inside"
 
 
 @pytest.mark.timeout(300)
@@ -19,7 +19,8 @@ def test_the_test_runner_of_django_runs_the_tests_inside_the_project(
     database: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     project = copy_files(tmp_path)
-    shutil.copy(INSIDE, tmp_path / "shop" / "tests_of_ledger.py")
+    for file in INSIDE.glob("*_tests.py"):
+        shutil.copy(file, tmp_path / "shop" / f"tests_of_{file.name}")
     if database == "postgres":
         project.use_postgres(request.getfixturevalue("postgres_url"))
     done = project.manage("test", "--noinput")

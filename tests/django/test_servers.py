@@ -17,6 +17,43 @@ from tests.doors.web_servers import WebServer, until
 pytestmark = pytest.mark.timeout(600)
 
 GUNICORN = ("gunicorn", "mysite.wsgi", "--bind", "127.0.0.1:{port}", "--no-control-socket", "--workers", "2")
+FIXTURE = """[{"model": "shop.order", "pk": 1, "fields": {"mail": "ada@example.org", "confirmed": true}}]"""
+ASKS_ITSELF = """
+from django.core.management.base import BaseCommand
+from django.core.wsgi import get_wsgi_application
+from wsgiref.util import setup_testing_defaults
+
+from ostinato.integrations.django import jobs
+from ostinato.integrations.django.serving import watch
+
+
+class Command(BaseCommand):
+    def handle(self, **options):
+        environment = {"PATH_INFO": "/admin/login/", "HTTP_HOST": "localhost"}
+        setup_testing_defaults(environment)
+        answers = []
+        b"".join(get_wsgi_application()(environment, lambda status, headers: answers.append(status)))
+        print(answers, watch(jobs).is_started)
+"""
+OWN_GUNICORN = """
+import os, sys
+
+os.environ["DJANGO_SETTINGS_MODULE"] = "mysite.settings"
+from gunicorn.app.base import BaseApplication
+from mysite.wsgi import application
+
+
+class Site(BaseApplication):
+    def load_config(self):
+        for name, value in {"bind": sys.argv[1], "workers": 2, "control_socket_disable": True}.items():
+            self.cfg.set(name, value)
+
+    def load(self):
+        return application
+
+
+Site().run()
+"""
 
 
 @pytest.fixture(scope="module")
@@ -107,6 +144,35 @@ def test_every_worker_of_gunicorn_is_a_node_before_its_first_request(flags: tupl
         server.process.send_signal(signal.SIGTERM)
         until("the server ends", lambda: server.process.poll() is not None, server.log)
         assert {node.pid for node in server.nodes()} <= {killed}
+
+
+def test_workers_are_nodes_where_the_application_was_made_before_there_was_a_gunicorn(project: Project) -> None:
+    project.add("own_gunicorn.py", OWN_GUNICORN)
+    with project.served("own_gunicorn", "127.0.0.1:{port}", ready=None) as server:
+        nodes = server.until_nodes(2)
+        assert {node.pid for node in nodes} == server.family()
+        server.process.send_signal(signal.SIGTERM)
+        until("the server ends", lambda: server.process.poll() is not None, server.log)
+
+
+def test_testserver_starts_nothing_and_has_a_ledger_of_its_own(project: Project) -> None:
+    project.add("orders.json", FIXTURE)
+    with project.served("manage", "testserver", "orders.json", "--addrport", "127.0.0.1:{port}") as server:
+        run = httpx.post(f"{server.url}/orders", params={"mail": "ada@example.org"}).json()["run"]
+        assert httpx.get(f"{server.url}/runs/{run}").json()["state"] == "queued"
+        server.interrupt()
+        until("the server ends", lambda: server.process.poll() is not None, server.log)
+    assert not (project.folder / "ostinato.db").exists()
+    assert project.ticks() == []
+
+
+def test_a_command_that_asks_the_project_for_a_page_starts_nothing(project: Project) -> None:
+    (project.folder / "shop" / "management" / "commands").mkdir(parents=True)
+    for package in ("management", "management/commands"):
+        project.add(f"shop/{package}/__init__.py", "")
+    project.add("shop/management/commands/warm.py", ASKS_ITSELF)
+    # An empty switch, as an unset variable of a compose file is one, says nothing.
+    assert project.ok("warm", SCHEDULER_ENABLED="").strip() == "['200 OK'] False"
 
 
 def test_the_switch_keeps_the_engine_out_and_the_process_can_still_enqueue(project: Project) -> None:

@@ -4,7 +4,7 @@ from django.test import TestCase, TransactionTestCase
 from ostinato.integrations.django import jobs
 from ostinato.testing import drain, rehearse
 from shop.models import Order
-from shop.tasks import confirm
+from shop.tasks import confirm, count_orders
 
 
 class OrderTest(TestCase):
@@ -16,6 +16,7 @@ class OrderTest(TestCase):
         order = Order.objects.create(mail="ada@example.org")
         with rehearse(jobs, eager=True):
             self.assertEqual(confirm.enqueue(order.pk).result(), "sent to ada@example.org")
+            self.assertEqual(count_orders.enqueue().result(), 1)  # a coroutine, too
 
 
 class DrainTest(TransactionTestCase):

@@ -31,7 +31,7 @@ from ostinato.models.states import Cause
 from ostinato.tracing import enter_trace
 
 if TYPE_CHECKING:
-    from ostinato.execution.registry import TaskContexts
+    from ostinato.task_contexts import TaskContexts
 
 __all__: list[str] = []
 
@@ -44,6 +44,8 @@ class _Request(msgspec.Struct):
     path: list[str]
     setup: str | None
     """What is called before the task is imported: `module:function`."""
+    setup_state: Any
+    """What that function is given, if there is something."""
     args: list[Any]
     kwargs: dict[str, Any]
     context_parameter: ContextParameter | None
@@ -110,7 +112,8 @@ def _call(request: _Request, context: _ChildContext) -> Outcome:
     try:
         if request.setup is not None:
             module, _, name = request.setup.partition(":")
-            getattr(importlib.import_module(module), name)()
+            set_up_app = getattr(importlib.import_module(module), name)
+            set_up_app() if request.setup_state is None else set_up_app(request.setup_state)
         found = _find(request)
     except BaseException as error:
         outcome = raised(error)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sized
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -25,9 +25,10 @@ from ostinato.models.task import TaskDescription, TaskKind, TaskSchedule
 from ostinato.models.work_kinds import check_task
 from ostinato.models.work_values import Function, GivenCall
 from ostinato.plurals import a_or_an
+from ostinato.task_contexts import TaskContexts
 from ostinato.tuning import DEFAULT_TUNING
 
-__all__ = ["Check", "Isolation", "Registry", "TaskContexts", "TaskDefinition", "name_of_task"]
+__all__ = ["Check", "Isolation", "Registry", "TaskDefinition", "name_of_task"]
 
 Isolation = Literal["none", "process"]
 Check = Callable[[], bool | str | Awaitable[bool | str | None] | None]
@@ -43,17 +44,6 @@ def name_of_task(function: Callable[..., Any]) -> str:
             f"{kind} has no name of its own, and a task needs one", field="name", hint="give one: app.task('mail')(…)"
         )
     return str(name)
-
-
-@dataclass(slots=True)
-class TaskContexts:
-    """What is entered around each call of a task of one app, on the thread or in the coroutine that calls it."""
-
-    enter: Callable[[], AbstractContextManager[object]] = nullcontext
-    enter_async: Callable[[], AbstractAsyncContextManager[object]] | None = None
-    """Of coroutines, if it is another."""
-    process_setup: str | None = None
-    """`module:function`, which a process of its own calls before it imports the task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +101,9 @@ class Registry:
     contexts: TaskContexts = field(default_factory=TaskContexts)
     declared: dict[str, TaskSchedule] = field(default_factory=dict)
     """The schedules that were declared with tasks, by name."""
+
+    def __post_init__(self) -> None:
+        self.listeners.contexts = self.contexts
 
     def add_task(
         self,
@@ -220,7 +213,7 @@ class Registry:
             return f"no check of this name is registered here (known: {known})"
         try:
             async with asyncio.timeout(self.check_seconds):
-                verdict = await _verdict(check)
+                verdict = await _verdict(check, self.contexts)
         except TimeoutError:  # what a check raises itself is its verdict
             return f"took longer than {self.check_seconds:g}s"
         if isinstance(verdict, str):
@@ -251,23 +244,27 @@ class Registry:
             raise NotFound(f"task {name!r} is not registered here; known tasks: {known}") from None
 
 
-async def _verdict(check: Check) -> object:
+async def _verdict(check: Check, contexts: TaskContexts) -> object:
     """What a check says. Raised is only what keeps it from being asked: there was no room for a thread."""
-    verdict = _ask(check) if inspect.iscoroutinefunction(check) else await on_own_thread(lambda: _ask(check))
+    if inspect.iscoroutinefunction(check):
+        verdict = _ask(check, nullcontext)
+    else:
+        verdict = await on_own_thread(lambda: _ask(check, contexts.enter_once or contexts.enter))
     if not inspect.isawaitable(verdict):
         return verdict
     try:
-        return await verdict
+        return await contexts.awaited(verdict)
     except (KeyboardInterrupt, asyncio.CancelledError):
         raise
     except BaseException as error:  # SystemExit too must not end the node
         return one_line(error)
 
 
-def _ask(check: Check) -> object:
+def _ask(check: Check, enter: Callable[[], AbstractContextManager[object]]) -> object:
     """The verdict of a check; one that raises has said no, and why."""
     try:
-        return check()
+        with enter():
+            return check()
     except BaseException as error:
         return one_line(error)
 

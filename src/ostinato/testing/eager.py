@@ -44,7 +44,7 @@ class _Caller(Protocol):
 
     raised: BaseException | None
 
-    async def call(self, run: RunContext, function: Job) -> Any:
+    async def call(self, run: RunContext, function: Job, definition: TaskDefinition) -> Any:
         """What the function returns, or raises; asked on the engine's loop."""
         ...
 
@@ -173,7 +173,7 @@ class _Inline:
         for name, definition in tasks.items():
             if not _is_handed_back(definition):
                 self._before[name] = definition
-                function = _handed_back(definition.function)
+                function = _handed_back(definition)
                 tasks[name] = replace(definition, function=function, is_async=True, isolation="none")
 
 
@@ -184,9 +184,9 @@ class _CallerThread:
         self.raised: BaseException | None = None
         self._jobs: SimpleQueue[tuple[Job, Future[Any]] | None] = SimpleQueue()
 
-    async def call(self, run: RunContext, function: Job) -> Any:
+    async def call(self, run: RunContext, function: Job, definition: TaskDefinition) -> Any:
         answer: Future[Any] = Future()
-        self._jobs.put((partial(_completed, run, function), answer))
+        self._jobs.put((partial(_completed, run, function, definition), answer))
         return _opened(await asyncio.wrap_future(answer))
 
     def serve(self, execute: Callable[[], Run]) -> Run:
@@ -217,14 +217,16 @@ class _CallerLoop:
         self.raised: BaseException | None = None
         self._loop = loop
 
-    async def call(self, run: RunContext, function: Job) -> Any:
+    async def call(self, run: RunContext, function: Job, definition: TaskDefinition) -> Any:
         if asyncio.get_running_loop() is self._loop:
-            return await _awaited(run, function)
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(_awaited(run, function), self._loop))
+            return await _awaited(run, function, definition)
+        awaited = asyncio.run_coroutine_threadsafe(_awaited(run, function, definition), self._loop)
+        return await asyncio.wrap_future(awaited)
 
 
-def _handed_back(function: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
+def _handed_back(definition: TaskDefinition) -> Callable[..., Awaitable[Any]]:
     """Calls the function where its run was enqueued."""
+    function = definition.function
 
     @wraps(function)
     async def call(*args: Any, **kwargs: Any) -> Any:
@@ -233,7 +235,7 @@ def _handed_back(function: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
         if caller is None:  # of a schedule or a message: an engine does it
             return await (job() if inspect.iscoroutinefunction(function) else asyncio.to_thread(job))
         try:
-            return await caller.call(current_context.get(), job)
+            return await caller.call(current_context.get(), job, definition)
         except BaseException as error:
             caller.raised = error
             raise
@@ -246,20 +248,23 @@ def _is_handed_back(definition: TaskDefinition) -> bool:
     return _HANDED_BACK in getattr(definition.function, "__dict__", ())
 
 
-async def _awaited(run: RunContext, function: Job) -> Any:
+async def _awaited(run: RunContext, function: Job, definition: TaskDefinition) -> Any:
     current_context.set(run)
+    call = definition.contexts.call_for_coroutine
+    if call is not None and not definition.is_async:
+        return await call(function)
     value = function()
     return await value if inspect.isawaitable(value) else value
 
 
-def _completed(run: RunContext, function: Job) -> Any:
+def _completed(run: RunContext, function: Job, definition: TaskDefinition) -> Any:
     """The same in a thread, which may be within another run."""
     token = current_context.set(run)
     try:
         value = function()
         if not inspect.iscoroutine(value):
             return value
-        return asyncio.run(value) if _running_loop() is None else _completed_beside(value)
+        return definition.contexts.complete(value) if _running_loop() is None else _completed_beside(value)
     finally:
         current_context.reset(token)
 

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
@@ -233,10 +232,11 @@ class AdminTests(TransactionTestCase):
         one = f"run/{self.run.id}"
         self.assertEqual(self.get("run/add/").status_code, 403)
         self.assertEqual(self.get(f"{one}/delete/").status_code, 403)
-        self.assertIn(self.client.post(f"/admin/ostinato/{one}/change/", {"state": "queued"}).status_code, (200, 403))
+        posted = self.client.post(f"/admin/ostinato/{one}/change/", {"state": "queued"})
+        self.assertEqual(posted.status_code, 403 if IN_POSTGRES else 200)  # elsewhere it is a page without a form
         self.assertNotContains(self.get(f"{one}/change/"), 'name="_save"')
         self.assertEqual(jobs.runs.get(self.run.id).state, "failed")
-        self.assertIn(self.get("run/999999/change/").status_code, (302, 404))
+        self.assertEqual(self.get("run/999999/change/").status_code, 302 if IN_POSTGRES else 404)
 
     def test_staff_need_the_permission_to_view(self) -> None:
         ada = User.objects.create_user("ada", is_staff=True)
@@ -303,4 +303,4 @@ class LiveServerTests(LiveServerTestCase):
     def test_it_starts_no_engine(self) -> None:
         with urlopen(f"{self.live_server_url}/admin/login/") as answer:
             self.assertEqual(answer.status, 200)
-        self.assertEqual([one.name for one in threading.enumerate() if one.name == "ostinato-start"], [])
+        self.assertEqual(jobs.nodes.list(), [])

@@ -165,6 +165,7 @@ def _request(call: Call, max_result: int) -> bytes:
     assert isinstance(work, Function)
     function = definition.function
     main = sys.modules.get("__main__")
+    contexts = definition.contexts
     return msgspec.json.encode(
         {
             "task": definition.name,
@@ -172,7 +173,8 @@ def _request(call: Call, max_result: int) -> bytes:
             "function": function.__qualname__,
             "main": getattr(main, "__file__", None) if function.__module__ == "__main__" else None,
             "path": sys.path,
-            "setup": definition.contexts.process_setup,
+            "setup": contexts.process_setup,
+            "setup_state": None if contexts.process_state is None else contexts.process_state(),
             "args": work.args,
             "kwargs": work.kwargs,
             "context_parameter": definition.context_parameter,

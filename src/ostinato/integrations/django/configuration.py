@@ -17,17 +17,22 @@ from urllib.parse import quote, urlencode
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connections
+from django.db.backends.base.creation import TEST_DATABASE_PREFIX
 
 from ostinato.config import Settings, check_names, load_settings, read_flag
 from ostinato.errors import InvalidInput
 
-__all__ = ["RELEVANT", "app_name", "database_url", "is_testing", "read_settings"]
+__all__ = ["RELEVANT", "app_name", "database_url", "is_testing", "read_settings", "remember_databases"]
 
 RELEVANT = frozenset({"OSTINATO", "SCHEDULER_ENABLED", "TIME_ZONE", "ALLOWED_HOSTS", "BASE_DIR"})
 """The settings of Django that this reads."""
 _SWITCH = "SCHEDULER_ENABLED"
 _IN_MEMORY = "sqlite://:memory:"
 _DEFAULT_NAME = "default"
+_IN_MEMORY_OF_TESTS = "file:memorydb_"
+"""How Django calls a SQLite in memory that tests share."""
+_names: dict[str, str] = {}
+"""The real databases, by alias."""
 _NOT_OF_LIBPQ = frozenset(
     {"assume_role", "client_encoding", "context", "cursor_factory", "isolation_level", "pool", "prepare_threshold"}
     | {"server_side_binding"}
@@ -61,9 +66,27 @@ def app_name() -> str:
 
 
 def is_testing() -> bool:
-    """Whether Django's test environment is set up: by its test runner, or by pytest-django."""
+    """Whether Django's test environment is set up (by its test runner, or by pytest-django), or a database has been
+    replaced by a test database, as `testserver` does it."""
     utils = sys.modules.get("django.test.utils")
-    return utils is not None and hasattr(utils._TestState, "saved_data")
+    if utils is not None and hasattr(utils._TestState, "saved_data"):
+        return True
+    return any(_is_replaced(alias, name) for alias, name in _names.items())
+
+
+def remember_databases() -> None:
+    """Before anything can replace them by test databases."""
+    for alias in connections:
+        _names.setdefault(alias, str(connections.settings[alias]["NAME"]))
+
+
+def _is_replaced(alias: str, real: str) -> bool:
+    given = connections.settings[alias]
+    name = str(given["NAME"])
+    # Another name alone says nothing: a project may choose its database while it runs.
+    return name != real and (
+        name.startswith((TEST_DATABASE_PREFIX, _IN_MEMORY_OF_TESTS)) or name == str(given["TEST"]["NAME"])
+    )
 
 
 def database_url(alias: str = "default") -> str:
@@ -108,5 +131,5 @@ def _switches_off() -> Iterator[str]:
         "in the environment": os.environ.get(_SWITCH),
     }
     for place, value in switches.items():
-        if value is not None and not read_flag(_SWITCH, value):
+        if value not in (None, "") and not read_flag(_SWITCH, value):
             yield f"{_SWITCH} is {value} {place}"

@@ -1,4 +1,5 @@
-"""Django's database connections around each run: what is old or broken is closed, as before and after a request.
+"""Django's database connections around each run, check and callback: the old and broken ones are closed, as around a
+request.
 
 Sync tasks share worker threads, each with connections of its own. A coroutine has a thread for its sync parts (the ORM
 is one) that ends with the run, as a request of ASGI has.
@@ -7,15 +8,16 @@ is one) that ends with the run, as a request of ASGI has.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from typing import Any
 
-from asgiref.sync import SyncToAsync, ThreadSensitiveContext
+from asgiref.sync import SyncToAsync, ThreadSensitiveContext, async_to_sync, sync_to_async
 from django.db import close_old_connections, connections
 
 from ostinato.integrations.django.configuration import is_testing
 
-__all__ = ["around_call", "around_coroutine"]
+__all__ = ["around_call", "around_coroutine", "around_thread", "call_for_coroutine", "complete"]
 
 
 @contextmanager
@@ -32,6 +34,15 @@ def around_call() -> Iterator[None]:
             close_old_connections()
 
 
+@contextmanager
+def around_thread() -> Iterator[None]:
+    """On a thread that ends with what it calls: nobody would use its connections again, however long they may live."""
+    try:
+        yield
+    finally:
+        connections.close_all()
+
+
 @asynccontextmanager
 async def around_coroutine() -> AsyncIterator[None]:
     """In the coroutine of a task."""
@@ -46,3 +57,17 @@ async def around_coroutine() -> AsyncIterator[None]:
                 closed = executor.submit(connections.close_all)
                 executor.shutdown(wait=False)
                 await asyncio.wrap_future(closed)
+
+
+def complete(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    """Await it for this thread, which does its sync parts meanwhile: they are in the transaction of the caller."""
+
+    async def awaited() -> Any:
+        return await coroutine
+
+    return async_to_sync(awaited)()
+
+
+async def call_for_coroutine(function: Callable[[], Any]) -> Any:
+    """Where the sync parts of that coroutine are called: Django's ORM refuses a thread with a loop."""
+    return await sync_to_async(function)()

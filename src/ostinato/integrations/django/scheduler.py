@@ -10,8 +10,15 @@ from django.core.signals import setting_changed
 
 from ostinato.app import Ostinato
 from ostinato.config import Settings
-from ostinato.integrations.django.configuration import RELEVANT, app_name, is_testing, read_settings
-from ostinato.integrations.django.connections import around_call, around_coroutine
+from ostinato.integrations.django.configuration import RELEVANT, app_name, is_testing, read_settings, remember_databases
+from ostinato.integrations.django.connections import (
+    around_call,
+    around_coroutine,
+    around_thread,
+    call_for_coroutine,
+    complete,
+)
+from ostinato.integrations.django.process import state_of_tests
 
 __all__ = ["DjangoOstinato", "get_jobs"]
 
@@ -27,9 +34,11 @@ class DjangoOstinato(Ostinato):
         self._for_tests = is_testing()
         self._current = self._before = read_settings()
         super().__init__(settings=self._current, name=app_name())
-        self.registry.contexts.enter = around_call
-        self.registry.contexts.enter_async = around_coroutine
-        self.registry.contexts.process_setup = "django:setup"
+        contexts = self.registry.contexts
+        contexts.enter, contexts.enter_async, contexts.enter_once = around_call, around_coroutine, around_thread
+        contexts.complete, contexts.call_for_coroutine = complete, call_for_coroutine
+        contexts.process_setup = "ostinato.integrations.django.process:setup"
+        contexts.process_state = state_of_tests
 
     @property
     def settings(self) -> Settings:
@@ -51,17 +60,24 @@ class DjangoOstinato(Ostinato):
         self._current = read_settings(is_overridden=self._overrides > 0)
 
     def follow(self, setting: str, *, is_override: bool) -> None:
-        """A setting of Django has changed: the next use opens the database that it names."""
+        """A setting of Django has changed. If it is another ledger now, the next use opens that."""
         if setting == "OSTINATO":
             self._overrides += 1 if is_override else -1
-        if self._given is None:
-            self.stop()
+        before = self._current
         self._read()
+        container = self._host.container
+        if self._given is not None or container is None:
+            return
+        if (before.db, before.schema) != (self._current.db, self._current.schema):
+            self.stop()
+        else:  # one in memory would be empty afterwards
+            container.use(self._current)
 
 
 @cache
 def get_jobs() -> DjangoOstinato:
     """The project's app."""
+    remember_databases()
     setting_changed.connect(_on_setting_changed, dispatch_uid="ostinato.settings")
     return DjangoOstinato()
 

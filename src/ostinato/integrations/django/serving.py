@@ -3,7 +3,7 @@
 Which those are is told by what happens, not by names of commands: an ASGI server runs the lifespan; runserver and the
 workers of gunicorn make a WSGI handler while they load the project; and with `gunicorn --preload` the master makes it,
 and its forked workers serve. Whatever else serves is found by its first request. Nothing of it happens in `migrate`,
-`shell`, the parent of the reloader or a test.
+`shell`, the parent of the reloader, a test, or a command that calls a handler itself.
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ import os
 import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterator
+from functools import cache
 from types import FrameType
 from typing import Any
 
 from django.core.handlers.asgi import ASGIHandler
 from django.core.handlers.wsgi import WSGIHandler
+from django.core.management.base import BaseCommand
 from django.core.management.commands.runserver import Command as RunserverCommand
 from django.core.signals import request_started
 
@@ -45,8 +47,9 @@ class Starter:
         """Where it was started, or is about to be."""
         self._thread: threading.Thread | None = None
         self._is_over = threading.Event()
+        self._lock = threading.Lock()
         self.waits_for_fork = False
-        """Whether this process loads the project for the workers that it will fork."""
+        """Whether this process has made a handler that it may have made for the workers that it will fork."""
 
     @property
     def is_started(self) -> bool:
@@ -54,9 +57,8 @@ class Starter:
 
     def start(self, may_start: Callable[[], bool] | None = None) -> None:
         """Start it, unless it is; not before this says so. Nobody waits for it."""
-        if self.is_started or is_testing():
+        if is_testing() or not self._is_first():
             return
-        self._process = os.getpid()
         if (why := switched_off(self._app.settings)) is not None:
             log.info("%s; none is started in this process", why)
             return
@@ -64,6 +66,18 @@ class Starter:
         drain_on_sigterm(self._app)
         self._thread = threading.Thread(target=self._run, args=(may_start,), name="ostinato-start", daemon=True)
         self._thread.start()
+
+    def _is_first(self) -> bool:
+        """Whether nobody has started it in this process: two requests may come first."""
+        with self._lock:
+            if self.is_started:
+                return False
+            self._process = os.getpid()
+            return True
+
+    def forked(self) -> None:
+        """In a forked child: a thread that is not here may hold the lock."""
+        self._lock = threading.Lock()
 
     async def stop(self) -> None:
         """Drain it, on the loop of a server that ends."""
@@ -89,6 +103,7 @@ class Starter:
             pause = min(2 * pause, _LONGEST_PAUSE)
 
 
+@cache  # django.setup() loads the apps once, and a test that overrides INSTALLED_APPS once more
 def watch(app: Ostinato) -> Starter:
     """Start the engine of this app when this process turns out to serve."""
     starter = Starter(app)
@@ -97,7 +112,8 @@ def watch(app: Ostinato) -> Starter:
     _on_fork(starter)
 
     def on_request(sender: type, **_: Any) -> None:
-        if issubclass(sender, WSGIHandler | ASGIHandler):  # and not the client of tests
+        # Not the client of tests, and no command that asks for a page of its own.
+        if issubclass(sender, WSGIHandler | ASGIHandler) and not _is_in_command():
             starter.start()
             request_started.disconnect(dispatch_uid="ostinato.serving")
 
@@ -111,12 +127,12 @@ def _on_wsgi_handler(starter: Starter) -> None:
 
     def made(self: Any, *args: Any, **kwargs: Any) -> None:
         make(self, *args, **kwargs)
-        modules = list(_modules_on_stack())
         if any(isinstance(frame.f_locals.get("self"), RunserverCommand) for frame in _stack()):
             starter.start(_is_listening(threading.get_ident()))
-        elif any(name.startswith("gunicorn.workers.") for name in modules):
+        elif any(name.startswith("gunicorn.workers.") for name in _modules_on_stack()):
             starter.start()
-        elif "gunicorn.arbiter" in modules:
+        elif not starter.is_started:
+            # By the arbiter of gunicorn, or by a script that gives it to one afterwards.
             starter.waits_for_fork = True
 
     WSGIHandler.__init__ = made
@@ -151,6 +167,7 @@ def _on_fork(starter: Starter) -> None:
     it has given up the rights of its master."""
 
     def in_child() -> None:
+        starter.forked()
         if not starter.waits_for_fork:
             return
         starter.waits_for_fork = False
@@ -173,6 +190,16 @@ def _is_listening(thread: int) -> Callable[[], bool]:
         return frame is not None
 
     return is_listening
+
+
+def _is_in_command() -> bool:
+    """Whether a command of manage.py waits for what is called here. Runserver is none: what it runs are servers."""
+    commands = [
+        found
+        for frame in _stack()
+        if frame.f_code is BaseCommand.execute.__code__ and (found := frame.f_locals.get("self")) is not None
+    ]
+    return bool(commands) and not any(isinstance(command, RunserverCommand) for command in commands)
 
 
 def _stack() -> Iterator[FrameType]:
