@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Callable
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
@@ -14,11 +15,13 @@ from typing import Any
 from unittest.mock import patch
 from urllib.request import urlopen
 
+from django.conf import settings
 from django.contrib.admin.utils import quote
 from django.contrib.auth.models import Permission, User
+from django.contrib.sessions.models import Session
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError, call_command
-from django.db import connection, transaction
+from django.db import connection, router, transaction
 from django.test import LiveServerTestCase, TestCase, TransactionTestCase, override_settings
 from psycopg.conninfo import conninfo_to_dict
 from shop.models import Order
@@ -220,8 +223,27 @@ class AdminTests(TransactionTestCase):
             self.assertContains(self.get("run/?due_at__gte=2020-01-01+00%3A00%3A00%2B00%3A00"), "no stock")
             found = Run.objects.get(schedule__name="nightly/all")
             self.assertEqual(found.due_at, self.run.due_at)
-            self.assertRaisesMessage(TypeError, "which Django only reads", found.save)
-            self.assertRaisesMessage(TypeError, "which Django only reads", found.delete)
+            self.assertIsNone(Run.objects.filter(pk=found.pk).exclude(state="failed").first())
+
+    def test_no_way_of_the_orm_writes_the_ledger(self) -> None:
+        schedule, run = Schedule(pk=1, name="nightly/all"), Run(pk=self.run.id, state="queued")
+        writes: list[Callable[[], Any]] = [
+            run.save,
+            run.delete,
+            lambda: Run.objects.update(state="queued"),
+            lambda: Run.objects.filter(pk=run.pk).delete(),
+            lambda: Run.objects.all()._raw_delete("default"),
+            lambda: Run.objects.bulk_create([run]),
+            lambda: Run.objects.bulk_update([run], ["state"]),
+            lambda: Run.objects.create(pk=9),
+            lambda: Run.objects.update_or_create(pk=run.pk, defaults={"state": "queued"}),
+            lambda: Run._base_manager.update(state="queued"),
+            lambda: schedule.run_set.update(state="queued"),
+            lambda: router.db_for_write(Run),
+        ]
+        for write in writes:
+            self.assertRaisesMessage(TypeError, "which Django only reads", write)
+        self.assertEqual(jobs.runs.get(self.run.id).state, "failed")
 
     def test_links_lead_to_the_page(self) -> None:
         jobs.settings = replace(jobs.settings, public_url="https://shop.example.org/jobs")
@@ -233,7 +255,8 @@ class AdminTests(TransactionTestCase):
         one = f"run/{self.run.id}"
         self.assertEqual(self.get("run/add/").status_code, 403)
         self.assertEqual(self.get(f"{one}/delete/").status_code, 403)
-        self.assertIn(self.client.post(f"/admin/ostinato/{one}/change/", {"state": "queued"}).status_code, (200, 403))
+        self.assertEqual(self.client.post(f"/admin/ostinato/{one}/change/", {"state": "queued"}).status_code, 403)
+        self.assertEqual(self.client.post("/admin/ostinato/run/add/", {"state": "queued"}).status_code, 403)
         self.assertNotContains(self.get(f"{one}/change/"), 'name="_save"')
         self.assertEqual(jobs.runs.get(self.run.id).state, "failed")
         self.assertIn(self.get("run/999999/change/").status_code, (302, 404))
@@ -262,6 +285,17 @@ class LoginTests(TestCase):
             self.assertEqual(None if found is None else (found.name, found.role), role and (user.username, role))
         self.assertIsNone(staff(self.request("made up")))
         self.assertIsNone(staff(HTTPConnection({"type": "http", "headers": []})))
+
+    def test_who_asks_keeps_their_session_when_the_secret_key_is_rotated(self) -> None:
+        self.client.force_login(User.objects.create_superuser("boss"))
+        session = self.client.cookies["sessionid"].value
+        with override_settings(SECRET_KEY="new", SECRET_KEY_FALLBACKS=[settings.SECRET_KEY]):
+            found = staff(self.request(session))
+            self.assertEqual(found and found.name, "boss")
+            self.assertTrue(Session.objects.filter(session_key=session).exists())
+        with override_settings(SECRET_KEY="new"):
+            self.assertIsNone(staff(self.request(session)))
+            self.assertTrue(Session.objects.filter(session_key=session).exists())
 
     def request(self, session: str) -> HTTPConnection:
         return HTTPConnection({"type": "http", "headers": [(b"cookie", f"sessionid={session}".encode())]})

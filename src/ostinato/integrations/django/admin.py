@@ -16,7 +16,7 @@ from django.utils.html import format_html
 
 from ostinato.integrations.django.ledger_views import LedgerView, RunView, ScheduleView
 from ostinato.integrations.django.models import Run, Schedule, ledger_alias
-from ostinato.integrations.django.places import page_url
+from ostinato.integrations.django.page_url import page_url
 
 __all__ = ["RunAdmin", "ScheduleAdmin"]
 
@@ -32,12 +32,12 @@ class _BoundedPaginator(Paginator):
 
 
 class _LedgerAdmin(admin.ModelAdmin):
-    """Read-only; `elsewhere` lists what Django cannot query."""
+    """Read-only; `app_view` lists what Django cannot query."""
 
     actions = None
     show_full_result_count = False
     paginator = _BoundedPaginator
-    elsewhere: LedgerView
+    app_view: LedgerView
 
     def get_queryset(self, request: HttpRequest) -> Any:
         return super().get_queryset(request).using(ledger_alias())
@@ -53,12 +53,17 @@ class _LedgerAdmin(admin.ModelAdmin):
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         if ledger_alias() is None:
-            return self.elsewhere.list(self, request)
+            return self.app_view.list(self, request)
         return super().changelist_view(request, extra_context)
 
+    def add_view(self, request: HttpRequest, *_: Any, **__: Any) -> HttpResponse:
+        raise PermissionDenied
+
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any) -> HttpResponse:
+        if request.method not in ("GET", "HEAD"):
+            raise PermissionDenied
         if ledger_alias() is None:
-            return self.elsewhere.show(self, request, object_id)
+            return self.app_view.show(self, request, object_id)
         return super().change_view(request, object_id, *args, **kwargs)
 
     def delete_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> HttpResponse:
@@ -72,7 +77,7 @@ class _LedgerAdmin(admin.ModelAdmin):
 class ScheduleAdmin(_LedgerAdmin):
     """Schedules."""
 
-    elsewhere = ScheduleView()
+    app_view = ScheduleView()
     list_display = ("name", "timing", "enabled", "broken", "next_at", "task", "page")
     list_filter = ("enabled", "orphaned")
     search_fields = ("name", "task")
@@ -92,7 +97,7 @@ class ScheduleAdmin(_LedgerAdmin):
 class RunAdmin(_LedgerAdmin):
     """Runs."""
 
-    elsewhere = RunView()
+    app_view = RunView()
     list_display = ("id", "schedule", "task", "state", "reason", "due_at", "started_at", "finished_at", "page")
     list_filter = ("state", "trigger", "due_at")
     list_select_related = ("schedule",)

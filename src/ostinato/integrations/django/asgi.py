@@ -18,15 +18,12 @@ from ostinato import Identity
 from ostinato.api.host_login import Who
 from ostinato.api.mount import MountedApp
 from ostinato.integrations.django.connections import around_call
-from ostinato.integrations.django.places import mounted_at
-from ostinato.models.access import RoleName
+from ostinato.integrations.django.page_url import mounted_at
+from ostinato.integrations.django.roles import role_of
 
 __all__ = ["mount", "staff"]
 
 AsgiApp: TypeAlias = Callable[[Any, Any, Any], Awaitable[None]]
-
-OPERATE = "ostinato.operate"
-"""The permission of those who may act on schedules and runs."""
 
 
 def mount(application: AsgiApp, path: str = "/jobs", who: Who | None = None) -> AsgiApp:
@@ -71,12 +68,21 @@ def staff(request: HTTPConnection) -> Identity | None:
     other staff are viewers, and nobody else gets in."""
     asked = HttpRequest()
     store = import_module(settings.SESSION_ENGINE).SessionStore
-    asked.session = store(request.cookies.get(settings.SESSION_COOKIE_NAME))
+    asked.session = _ReadSession(store(request.cookies.get(settings.SESSION_COOKIE_NAME)).items())
     user = get_user(asked)
-    if not (user.is_active and user.is_staff):
-        return None
-    role: RoleName = "admin" if user.is_superuser else "operator" if user.has_perm(OPERATE) else "viewer"
-    return Identity(user.get_username(), role)
+    role = role_of(user)
+    return None if role is None else Identity(user.get_username(), role)
+
+
+class _ReadSession(dict[str, Any]):
+    """What a session holds. Django's own would be given another key after a rotation of SECRET_KEY, or be deleted, and
+    no answer of the page could tell the browser: that is for the next request of the site."""
+
+    def cycle_key(self) -> None:
+        """Not here."""
+
+    def flush(self) -> None:
+        """Not here."""
 
 
 def _staff_on_thread(request: HTTPConnection) -> Identity | None:

@@ -13,7 +13,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
 from ostinato.errors import NotFound, OstinatoError
-from ostinato.integrations.django.places import page_url
+from ostinato.integrations.django.page_url import page_url
 from ostinato.integrations.django.scheduler import get_jobs
 from ostinato.models.run import Run
 from ostinato.models.schedule import Schedule

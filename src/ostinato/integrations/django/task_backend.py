@@ -31,7 +31,15 @@ from ostinato.integrations.django.task_framework import (
     normalize_json,
     task_enqueued,
 )
-from ostinato.integrations.django.task_results import EXTRAS, aware, extras_of, moment, read_id, result_id, result_of
+from ostinato.integrations.django.task_results import (
+    ENQUEUE_METADATA,
+    aware,
+    extras_of,
+    moment,
+    read_id,
+    result_id,
+    result_of,
+)
 from ostinato.models.lane import FALLBACK_LANE
 from ostinato.models.policy import make_policy
 
@@ -153,7 +161,7 @@ class OstinatoBackend(BaseTaskBackend):
 
     def _stored_kwargs(self, result: TaskResult[Any], now: datetime) -> dict[str, Any]:
         extras = extras_of(result.task, self.alias, now)
-        return {**result.kwargs, EXTRAS: extras} if extras else result.kwargs
+        return {**result.kwargs, ENQUEUE_METADATA: extras} if extras else result.kwargs
 
     def _set_id(self, result: TaskResult[Any], run: int) -> None:
         object.__setattr__(result, "id", result_id(run))

@@ -48,7 +48,14 @@ from ostinato.integrations.django.task_framework import (
     task_finished,
     task_started,
 )
-from ostinato.integrations.django.task_results import EXTRAS, moment, result_id, result_of, times_of, with_extras
+from ostinato.integrations.django.task_results import (
+    ENQUEUE_METADATA,
+    moment,
+    result_id,
+    result_of,
+    times_of,
+    with_extras,
+)
 from ostinato.logs import get_logger
 from ostinato.models.nesting import is_deeper
 from ostinato.models.policy import load_policy
@@ -155,7 +162,7 @@ class _Attempt:
     ) -> None:
         self._run = run
         self._policy = load_policy(run.claimed.policy)
-        extras = kwargs.pop(EXTRAS, {})
+        extras = kwargs.pop(ENQUEUE_METADATA, {})
         self.result = result_of(earlier, task) if earlier is not None else self._first(task, args, kwargs, extras)
         self.args = (TaskContext(task_result=self.result), *args) if task.takes_context else args
         self.kwargs = kwargs

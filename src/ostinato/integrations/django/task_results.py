@@ -29,9 +29,19 @@ from ostinato.integrations.django.task_framework import (
 from ostinato.models.run import Attempt, Run
 from ostinato.models.states import RunState
 
-__all__ = ["EXTRAS", "aware", "class_path", "extras_of", "moment", "read_id", "result_id", "result_of", "with_extras"]
+__all__ = [
+    "ENQUEUE_METADATA",
+    "aware",
+    "class_path",
+    "extras_of",
+    "moment",
+    "read_id",
+    "result_id",
+    "result_of",
+    "with_extras",
+]
 
-EXTRAS = "django.task"
+ENQUEUE_METADATA = "django.task"
 """The keyword argument that holds what Django wants to know of the enqueueing. No parameter can have this name."""
 _STATUS = {
     RunState.QUEUED: TaskResultStatus.READY,
@@ -116,7 +126,7 @@ def result_of(run: Run, task: Task[..., T]) -> TaskResult[T]:
     work = run.work
     assert isinstance(work, Function)
     kwargs = dict(work.kwargs)
-    extras = kwargs.pop(EXTRAS, {})
+    extras = kwargs.pop(ENQUEUE_METADATA, {})
     enqueued_at, run_after = times_of(extras, run.due_at)
     enqueued = with_extras(task, extras, run.trigger, priority=run.priority, run_after=moment(run_after))
     result: TaskResult[T] = TaskResult(
