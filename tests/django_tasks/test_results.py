@@ -453,3 +453,20 @@ def test_eager_tests_execute_a_task_where_it_is_enqueued(letters: Any, project: 
         letters.write.enqueue("ada")
         assert letters.done == ["ada"]
     assert ("task_finished", "SUCCESSFUL") in heard.words
+
+
+def test_a_run_that_was_enqueued_by_name_has_the_backend_and_the_queue_of_its_task(
+    jobs: Ostinato, letters: Any
+) -> None:
+    from ostinato.integrations.django.task_results import result_id
+
+    by_name = [jobs.enqueue(Function(f"tests.django_tasks.letters.{name}", ["x"])) for name in ("tear_twice", "write")]
+    results = [backend().get_result(result_id(run.id)) for run in by_name]
+    assert [(each.backend, each.task.queue_name) for each in results] == [
+        ("patient", "default"),
+        ("default", "letters"),
+    ]
+    other = letters.tear_twice.using(backend="default").enqueue()
+    assert backend().get_result(other.id).backend == "default"
+    plain = letters.write.using(queue_name="default").enqueue("x")
+    assert backend().get_result(plain.id).task.queue_name == "default"

@@ -54,7 +54,7 @@ from ostinato.integrations.django.task_results import (
     result_id,
     result_of,
     times_of,
-    with_extras,
+    with_metadata,
 )
 from ostinato.logs import get_logger
 from ostinato.models.nesting import is_deeper
@@ -162,18 +162,20 @@ class _Attempt:
     ) -> None:
         self._run = run
         self._policy = load_policy(run.claimed.policy)
-        extras = kwargs.pop(ENQUEUE_METADATA, {})
-        self.result = result_of(earlier, task) if earlier is not None else self._first(task, args, kwargs, extras)
+        metadata = kwargs.pop(ENQUEUE_METADATA, {})
+        self.result = result_of(earlier, task) if earlier is not None else self._first(task, args, kwargs, metadata)
         self.args = (TaskContext(task_result=self.result), *args) if task.takes_context else args
         self.kwargs = kwargs
 
     def _first(
-        self, task: Task[..., Any], args: Any, kwargs: dict[str, Any], extras: dict[str, Any]
+        self, task: Task[..., Any], args: Any, kwargs: dict[str, Any], metadata: dict[str, Any]
     ) -> TaskResult[Any]:
         """The result of the first attempt, for which nobody has to ask the ledger."""
         run = self._run.claimed
-        enqueued_at, run_after = times_of(extras, self._run.due_at)
-        enqueued = with_extras(task, extras, run.trigger, priority=self._policy.priority, run_after=moment(run_after))
+        enqueued_at, run_after = times_of(metadata, self._run.due_at)
+        enqueued = with_metadata(
+            task, metadata, run.trigger, priority=self._policy.priority, run_after=moment(run_after)
+        )
         started_at = moment(_now() if run.started_at is None else from_micros(run.started_at))
         return TaskResult(
             task=enqueued,
