@@ -20,6 +20,7 @@ def test_the_test_runner_of_django_runs_the_tests_inside_the_project(
 ) -> None:
     project = copy_files(tmp_path)
     shutil.copy(INSIDE, tmp_path / "shop" / "tests_of_ledger.py")
+    project.add("shop/tests_without_admin.py", "urlpatterns: list[object] = []\n")
     if database == "postgres":
         project.use_postgres(request.getfixturevalue("postgres_url"))
     done = project.manage("test", "--noinput")

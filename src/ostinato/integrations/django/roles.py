@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
-from ostinato.models.access import RoleName
+from ostinato.api.redaction import shown, shown_to
+from ostinato.models.access import Login, Role, RoleName
 
-__all__ = ["role_of"]
+__all__ = ["as_shown", "role_of"]
+
+T = TypeVar("T")
+
 
 OPERATE = "ostinato.operate"
 """The permission of those who may act on schedules and runs."""
@@ -17,3 +21,10 @@ def role_of(user: Any) -> RoleName | None:
     if not (user.is_active and user.is_staff):
         return None
     return "admin" if user.is_superuser else "operator" if user.has_perm(OPERATE) else "viewer"
+
+
+def as_shown(answer: T, user: Any) -> T:
+    """An answer as this user would see it on the page."""
+    login = Login(user.get_username(), Role(role_of(user) or "viewer"), None, None, None)
+    with shown_to(login):
+        return shown(answer)
