@@ -56,6 +56,7 @@ from ostinato.integrations.django.task_results import (
     times_of,
     with_metadata,
 )
+from ostinato.integrations.django.task_source import may_hold_task
 from ostinato.logs import get_logger
 from ostinato.models.nesting import is_deeper
 from ostinato.models.policy import load_policy
@@ -84,7 +85,7 @@ def registered(task: Task[..., Any], options: Mapping[str, Any]) -> OstinatoTask
 
 def known_task(path: str) -> Task[..., Any] | None:
     """The task of this path, imported if need be; None if there is none."""
-    if path not in _known and _may_be_imported(path):
+    if path not in _known and _may_be_imported(path) and may_hold_task(path):
         try:
             found = import_string(path)
         except (Exception, SystemExit):  # whatever the module does
