@@ -93,6 +93,9 @@ def test_no_other_command_starts_an_engine_or_makes_a_database(project: Project)
     assert "ostinato" not in project.ok("makemigrations", "--check", "--dry-run")
     assert '"model": "ostinato.' not in project.ok("dumpdata")
     # Not even where something makes the application that a server would.
+    # To look at the schedules makes none either.
+    assert "declared; it is stored when an engine starts" in project.ok("task_schedule")
+    assert "ostinato.db" not in {file.name for file in project.folder.iterdir()}
     asked = "import threading, mysite.wsgi, mysite.asgi; print([thread.name for thread in threading.enumerate()])"
     assert project.shell(asked) == "['MainThread']"
     assert not (project.folder / "ostinato.db").exists()
@@ -114,21 +117,21 @@ def test_a_task_is_run_here_and_now_and_recorded(project: Project) -> None:
     done = [json.loads(line) for line in project.ok("run_task", "apart", "--args", '["ada"]', "--json").splitlines()]
     assert [line.get("line") for line in done[:-1]] == ["hello ada"]
     assert (done[-1]["state"], done[-1]["result"]) == ("succeeded", 0)
-    failed = project.manage("run_task", "fail")
+    failed = project.manage("run_task", "fail", "--args", "{}")
     assert failed.returncode == 1
     assert "no stock of 0" in failed.stderr + failed.stdout
     unknown = project.manage("run_task", "nope")
     assert unknown.returncode == 3
     assert "known tasks: apart, backend" in unknown.stderr
-    runs = json.loads(project.ok("ostinato", "run", "ls", "--json"))
+    runs = json.loads(project.ok("ostinato", "--settings=mysite.settings", "run", "ls", "--json", "--pythonpath", "."))
     assert [(run["task"], run["state"]) for run in runs] == [("fail", "failed"), ("apart", "succeeded")]
 
 
 def test_the_whole_command_line_has_the_projects_app_and_settings(project: Project) -> None:
     assert "Add, list, change, trigger and remove schedules." in project.ok("ostinato", "--help")
     project.ok("ostinato", "schedule", "add", "weekly", "weekly mon 09:00", "--task", "confirm", "--args", "[1]")
-    (schedule,) = json.loads(project.ok("task_schedule", "--json"))
-    assert (schedule["name"], schedule["zone"], schedule["state"]) == ("weekly", "Europe/Berlin", "on")
+    listed = {one["name"]: one for one in json.loads(project.ok("task_schedule", "--json"))}
+    assert (listed["weekly"]["zone"], listed["weekly"]["state"]) == ("Europe/Berlin", "on")
 
 
 def test_wrong_settings_are_told_by_every_command(tmp_path: Path, project: Project) -> None:

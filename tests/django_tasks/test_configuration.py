@@ -93,6 +93,39 @@ def test_a_task_is_committed_or_rolled_back_with_the_transaction_that_it_is_enqu
         letters.add.get_result(lost.id)
 
 
+def test_while_tests_run_the_configured_ledger_is_judged_and_the_one_in_memory_takes_tasks_at_once(
+    project: None, postgres_url: str, letters: Any
+) -> None:
+    from django.db import transaction
+    from django.test import override_settings
+    from django.test.utils import setup_test_environment, teardown_test_environment
+
+    from ostinato.integrations.django import jobs
+
+    connection = configure_django(postgres_url)
+    setup_test_environment()
+    try:
+        with override_settings(OSTINATO={}), overridden(OPTIONS={"transaction": "default"}):
+            assert jobs.settings.db == "sqlite://:memory:"
+            assert checked(OPTIONS={"transaction": "default"}) == {}
+            with transaction.atomic():
+                result = letters.add.enqueue(1, 2)
+                assert drain(jobs) == 1
+                transaction.set_rollback(True)
+            assert letters.add.get_result(result.id).return_value == 3
+            with rehearse(jobs, eager=True), transaction.atomic():
+                result = letters.add.enqueue(3, 4)
+                assert letters.add.get_result(result.id).return_value == 7
+        with override_settings(OSTINATO={"db": "sqlite:///jobs.db"}):
+            (told,) = checked(OPTIONS={"transaction": "default"}).values()
+            assert "the ledger is not in PostgreSQL" in told
+    finally:
+        teardown_test_environment()
+        jobs.stop()
+        connection.close()
+        configure_django("sqlite:///:memory:")
+
+
 async def test_a_coroutine_joins_it_by_the_thread_of_the_sync_code(shared: Ostinato, letters: Any) -> None:
     from asgiref.sync import sync_to_async
     from django.db import connections

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ostinato import InvalidInput, Ostinato, RunState
-from ostinato.testing import FakeClock, adrain, drain
+from ostinato.errors import StoreError
+from ostinato.testing import FakeClock, adrain, drain, rehearse
 from tests.databases import LIGHT
 from tests.django_tasks.conftest import BACKEND, TASKS
 
@@ -299,6 +301,20 @@ def test_a_queue_is_the_lane_of_its_name_and_the_default_one_is_main(jobs: Ostin
     jobs.lanes.pause("letters")
     assert drain(jobs) == 1
     assert letters.done == []
+
+
+def test_a_lane_that_could_not_be_made_is_made_by_the_next_enqueueing(
+    project: None, tmp_path: Path, letters: Any
+) -> None:
+    from ostinato.integrations.django import jobs
+
+    file = tmp_path / "jobs.db"
+    file.mkdir()
+    with rehearse(jobs, db=f"sqlite:///{file}") as app:
+        with pytest.raises(StoreError):
+            letters.write.enqueue("ada")
+        file.rmdir()
+        assert run_of(app, letters.write.enqueue("ada")).lane == "letters"
 
 
 def test_options_say_another_lane_for_a_queue(jobs: Ostinato, letters: Any) -> None:

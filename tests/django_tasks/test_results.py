@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -453,3 +454,43 @@ def test_eager_tests_execute_a_task_where_it_is_enqueued(letters: Any, project: 
         letters.write.enqueue("ada")
         assert letters.done == ["ada"]
     assert ("task_finished", "SUCCESSFUL") in heard.words
+
+
+def test_a_run_that_was_enqueued_by_name_has_the_backend_and_the_queue_of_its_task(
+    jobs: Ostinato, letters: Any
+) -> None:
+    from ostinato.integrations.django.task_results import result_id
+
+    by_name = [jobs.enqueue(Function(f"tests.django_tasks.letters.{name}", ["x"])) for name in ("tear_twice", "write")]
+    results = [backend().get_result(result_id(run.id)) for run in by_name]
+    assert [(each.backend, each.task.queue_name) for each in results] == [
+        ("patient", "default"),
+        ("default", "letters"),
+    ]
+    other = letters.tear_twice.using(backend="default").enqueue()
+    assert backend().get_result(other.id).backend == "default"
+    plain = letters.write.using(queue_name="default").enqueue("x")
+    assert backend().get_result(plain.id).task.queue_name == "default"
+
+
+def test_only_a_module_that_may_hold_the_task_is_imported(
+    jobs: Ostinato, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from ostinato.integrations.django import task_calls
+
+    package = tmp_path / "counter_of_post"
+    (package / "parts").mkdir(parents=True)
+    touch = "from pathlib import Path\nPath(__file__ + '.imported').touch()\n"
+    task = "from django_tasks import task\ntry:\n    @task\n    async def post(): pass\nfinally: pass\n"
+    files = {"__init__": "", "wipe": f"{touch}def plain(): pass\n", "parts/__init__": touch, "tasks": touch + task}
+    files |= {"parts/wipe": touch, "assigned": f"{touch}from django_tasks import task\ndef f(): pass\nf = task(f)\n"}
+    for name, code in files.items():
+        (package / f"{name}.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(task_calls, "_may_be_imported", lambda path: path.startswith("counter_of_post."))
+    for path in ("wipe.x", "wipe.plain", "parts.x", "parts.wipe.x", "tasks.x", "tasks.post.x", "nothing.x", "a..b"):
+        assert not task_calls.find(f"counter_of_post.{path}")
+    assert list(package.rglob("*.imported")) == []
+    assert task_calls.find("counter_of_post.tasks.post")
+    assert task_calls.find("counter_of_post.assigned.f")
+    assert {file.name for file in package.rglob("*.imported")} == {"tasks.py.imported", "assigned.py.imported"}

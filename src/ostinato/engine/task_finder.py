@@ -18,12 +18,14 @@ from ostinato.stores.base import RunStore
 __all__ = ["TaskFinder"]
 
 LOOK_AGAIN: Micros = 2 * SECOND
+FORGET_AFTER: Micros = 300 * SECOND
+"""How long a task is not looked for again: its code may have been added meanwhile, and names are kept no longer."""
 _SHARE = 50
 """A look reads everything that is queued: it takes at most one part in so many of the time."""
 
 
 class TaskFinder:
-    """Asks, from time to time, which tasks nobody knows, and looks for each of them once."""
+    """Asks, from time to time, which tasks nobody knows, and looks for each of them, now and then."""
 
     def __init__(
         self, runs: RunStore, clock: Clock, quarantine: Quarantine, find: Callable[[str], bool] | None
@@ -32,7 +34,8 @@ class TaskFinder:
         self._clock = clock
         self._quarantine = quarantine
         self._find = find
-        self._not_found: set[str] = set()
+        self._not_found: dict[str, Micros] = {}
+        """When a task was looked for in vain."""
         self.signal = Signal()
 
     async def run(self) -> None:
@@ -47,13 +50,14 @@ class TaskFinder:
         """Find the tasks of runs that are ready; answers how many were found."""
         ready_before = self._clock.now() + 1
         waiting = await self._quarantine.attempt(lambda: self._runs.unclaimable_runs(ready_before))
-        count = 0
-        for task in {str(run.task) for run in waiting} - self._not_found:
+        count, now = 0, self._clock.steady()
+        self._not_found = {task: at for task, at in self._not_found.items() if now - at < FORGET_AFTER}
+        for task in {str(run.task) for run in waiting} - self._not_found.keys():
             # On a thread: to import a module may take its time.
             if await on_own_thread(partial(self._is_found, task), "ostinato-find-task"):
                 count += 1
             else:
-                self._not_found.add(task)
+                self._not_found[task] = now
         return count
 
     def _is_found(self, task: str) -> bool:

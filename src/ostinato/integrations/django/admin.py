@@ -5,22 +5,33 @@ Where the ledger is in a PostgreSQL of DATABASES, Django lists its rows. Elsewhe
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+import msgspec
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
+from django.db import DatabaseError, ProgrammingError, transaction
 from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
 from django.utils.functional import cached_property
 from django.utils.html import format_html
 
+from ostinato.errors import OstinatoError
 from ostinato.integrations.django.ledger_views import LedgerView, RunView, ScheduleView
 from ostinato.integrations.django.models import Run, Schedule, ledger_alias
-from ostinato.integrations.django.places import page_url
+from ostinato.integrations.django.page_url import page_url
+from ostinato.integrations.django.roles import as_shown
+from ostinato.integrations.django.scheduler import get_jobs
+from ostinato.service.answers import run_answer
 
 __all__ = ["RunAdmin", "ScheduleAdmin"]
 
 _MOST_COUNTED = 10_000
+_NOT_THERE = (
+    "the ledger is not there yet: an engine makes it when it starts, and so does the first task that is enqueued"
+)
 
 
 class _BoundedPaginator(Paginator):
@@ -32,12 +43,12 @@ class _BoundedPaginator(Paginator):
 
 
 class _LedgerAdmin(admin.ModelAdmin):
-    """Read-only; `elsewhere` lists what Django cannot query."""
+    """Read-only; `app_view` lists what Django cannot query."""
 
     actions = None
     show_full_result_count = False
     paginator = _BoundedPaginator
-    elsewhere: LedgerView
+    app_view: LedgerView
 
     def get_queryset(self, request: HttpRequest) -> Any:
         return super().get_queryset(request).using(ledger_alias())
@@ -53,13 +64,33 @@ class _LedgerAdmin(admin.ModelAdmin):
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         if ledger_alias() is None:
-            return self.elsewhere.list(self, request)
-        return super().changelist_view(request, extra_context)
+            return self.app_view.list(self, request)
+        changelist_view = super().changelist_view
+        return self._asked(request, lambda: changelist_view(request, extra_context))
+
+    def add_view(self, request: HttpRequest, *_: Any, **__: Any) -> HttpResponse:
+        raise PermissionDenied
 
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any) -> HttpResponse:
+        if request.method not in ("GET", "HEAD"):
+            raise PermissionDenied
         if ledger_alias() is None:
-            return self.elsewhere.show(self, request, object_id)
-        return super().change_view(request, object_id, *args, **kwargs)
+            return self.app_view.show(self, request, object_id)
+        change_view = super().change_view
+        return self._asked(request, lambda: change_view(request, object_id, *args, **kwargs))
+
+    def _asked(self, request: HttpRequest, view: Callable[[], HttpResponse]) -> HttpResponse:
+        """The view, or why there is nothing to see."""
+        try:
+            with transaction.atomic(using=ledger_alias()):  # the rest of the request may need its transaction
+                answer = view()
+                if isinstance(answer, TemplateResponse):
+                    answer.render()  # which asks for the rows
+                return answer
+        except ProgrammingError:
+            return self.app_view.unavailable(self, request, _NOT_THERE)
+        except (DatabaseError, OstinatoError) as error:
+            return self.app_view.unavailable(self, request, f"the ledger cannot be read just now: {error}")
 
     def delete_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> HttpResponse:
         raise PermissionDenied
@@ -72,7 +103,7 @@ class _LedgerAdmin(admin.ModelAdmin):
 class ScheduleAdmin(_LedgerAdmin):
     """Schedules."""
 
-    elsewhere = ScheduleView()
+    app_view = ScheduleView()
     list_display = ("name", "timing", "enabled", "broken", "next_at", "task", "page")
     list_filter = ("enabled", "orphaned")
     search_fields = ("name", "task")
@@ -92,12 +123,24 @@ class ScheduleAdmin(_LedgerAdmin):
 class RunAdmin(_LedgerAdmin):
     """Runs."""
 
-    elsewhere = RunView()
+    app_view = RunView()
     list_display = ("id", "schedule", "task", "state", "reason", "due_at", "started_at", "finished_at", "page")
     list_filter = ("state", "trigger", "due_at")
     list_select_related = ("schedule",)
     search_fields = ("=id", "^task", "^schedule__name", "^session")
     readonly_fields = ("page",)
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: Any = None) -> Any:
+        found = super().get_object(request, object_id, from_field)
+        if found is not None and found.result is not None:
+            jobs = get_jobs()
+            answer = as_shown(run_answer(jobs.runs.get(found.pk), jobs.settings.tz), request.user)
+            found.result = msgspec.json.encode(answer.result).decode()
+        return found
+
+    def lookup_allowed(self, lookup: str, value: Any, request: Any = None) -> bool:
+        # Who could filter by a part of a result could guess what is hidden in it.
+        return not lookup.startswith("result") and bool(super().lookup_allowed(lookup, value, request))
 
     @admin.display(description="")
     def page(self, run: Run) -> str:

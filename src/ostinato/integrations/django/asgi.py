@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import lru_cache
 from importlib import import_module
 from typing import Any, TypeAlias
 
@@ -11,22 +12,19 @@ from django.contrib.auth import get_user
 from django.core.exceptions import ImproperlyConfigured
 from django.http import HttpRequest
 from django.shortcuts import resolve_url
-from django.urls import NoReverseMatch, reverse
+from django.urls import NoReverseMatch, get_script_prefix, reverse, set_script_prefix
 from starlette.requests import HTTPConnection
 
 from ostinato import Identity
 from ostinato.api.host_login import Who
 from ostinato.api.mount import MountedApp
 from ostinato.integrations.django.connections import around_call
-from ostinato.integrations.django.places import mounted_at
-from ostinato.models.access import RoleName
+from ostinato.integrations.django.page_url import mounted_at
+from ostinato.integrations.django.roles import role_of
 
-__all__ = ["mount", "staff"]
+__all__ = ["login_url", "mount", "staff"]
 
 AsgiApp: TypeAlias = Callable[[Any, Any, Any], Awaitable[None]]
-
-OPERATE = "ostinato.operate"
-"""The permission of those who may act on schedules and runs."""
 
 
 def mount(application: AsgiApp, path: str = "/jobs", who: Who | None = None) -> AsgiApp:
@@ -48,22 +46,22 @@ class _Mount:
         self._application = application
         self._place = place
         self._who = who
-        self._page: MountedApp | None = None
+        self._page_below = lru_cache(maxsize=8)(self._mounted)
+        """By the prefix of the site, which its proxy says: the login is below it."""
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         path, root = str(scope.get("path", "")), str(scope.get("root_path") or "").rstrip("/")
         below = path.removeprefix(root) if root else path
         if scope["type"] in ("http", "websocket") and (below == self._place or below.startswith(f"{self._place}/")):
-            await self._mounted()({**scope, "root_path": root + self._place}, receive, send)
+            await self._page_below(root)({**scope, "root_path": root + self._place}, receive, send)
         else:
             await self._application(scope, receive, send)
 
-    def _mounted(self) -> MountedApp:
-        if self._page is None:  # when the URLs of the project can be asked for
-            from ostinato.integrations.django import jobs
+    def _mounted(self, root: str) -> MountedApp:
+        # Not before a request: then the URLs of the project can be asked for.
+        from ostinato.integrations.django import jobs
 
-            self._page = jobs.asgi(self._who, login_url=f"{_login_url()}?next={{next}}")
-        return self._page
+        return jobs.asgi(self._who, login_url=login_url(root))
 
 
 def staff(request: HTTPConnection) -> Identity | None:
@@ -71,12 +69,21 @@ def staff(request: HTTPConnection) -> Identity | None:
     other staff are viewers, and nobody else gets in."""
     asked = HttpRequest()
     store = import_module(settings.SESSION_ENGINE).SessionStore
-    asked.session = store(request.cookies.get(settings.SESSION_COOKIE_NAME))
+    asked.session = _ReadSession(store(request.cookies.get(settings.SESSION_COOKIE_NAME)).items())
     user = get_user(asked)
-    if not (user.is_active and user.is_staff):
-        return None
-    role: RoleName = "admin" if user.is_superuser else "operator" if user.has_perm(OPERATE) else "viewer"
-    return Identity(user.get_username(), role)
+    role = role_of(user)
+    return None if role is None else Identity(user.get_username(), role)
+
+
+class _ReadSession(dict[str, Any]):
+    """What a session holds. Django's own would be given another key after a rotation of SECRET_KEY, or be deleted, and
+    no answer of the page could tell the browser: that is for the next request of the site."""
+
+    def cycle_key(self) -> None:
+        """Not here."""
+
+    def flush(self) -> None:
+        """Not here."""
 
 
 def _staff_on_thread(request: HTTPConnection) -> Identity | None:
@@ -85,9 +92,15 @@ def _staff_on_thread(request: HTTPConnection) -> Identity | None:
         return staff(request)
 
 
-def _login_url() -> str:
-    """Where staff log in."""
+def login_url(root: str) -> str:
+    """Where staff log in, on a site below this prefix; `{next}` is where they come from."""
+    before = get_script_prefix()
+    if root and not settings.FORCE_SCRIPT_NAME:
+        set_script_prefix(f"{root}/")
     try:
-        return str(reverse("admin:login"))
+        url = str(reverse("admin:login"))
     except NoReverseMatch:
-        return str(resolve_url(settings.LOGIN_URL))
+        url = str(resolve_url(settings.LOGIN_URL))
+    finally:
+        set_script_prefix(before)
+    return f"{url}{'&' if '?' in url else '?'}next={{next}}"

@@ -12,16 +12,21 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
-from ostinato.errors import NotFound, OstinatoError
-from ostinato.integrations.django.places import page_url
+from ostinato.errors import NotFound, OstinatoError, StoreError
+from ostinato.integrations.django.page_url import page_url
+from ostinato.integrations.django.roles import as_shown
 from ostinato.integrations.django.scheduler import get_jobs
 from ostinato.models.run import Run
 from ostinato.models.schedule import Schedule
 from ostinato.models.states import RunState
+from ostinato.service.answers import run_answer, schedule_answer
 
 __all__ = ["LedgerView", "RunView", "ScheduleView"]
 
 _PER_PAGE = 100
+_MOST_SCHEDULES = 100_000
+"""Behind these, nobody turns pages."""
+_DIGITS = 18
 _SCHEDULE_FIELDS = """
 name timing zone sentence state enabled broken off_note note next_run_at next_run_reason project owner remaining
 failures created_at updated_at
@@ -50,6 +55,7 @@ class LedgerView(ABC):
 
     noun: str
     columns: Sequence[str]
+    more_title: str
     states: Sequence[str]
 
     @abstractmethod
@@ -57,33 +63,36 @@ class LedgerView(ABC):
         """So many as one page shows, and one more if there are more."""
 
     @abstractmethod
-    def fields(self, key: str) -> Sequence[tuple[str, Any]]:
+    def fields(self, key: str, user: Any) -> Sequence[tuple[str, Any]]:
         """All of one; NotFound if it is not there."""
+
+    @abstractmethod
+    def next_of(self, last: Row, before: int | None) -> str:
+        """What the link to the following page says, behind one that began here and ends with this row."""
 
     def list(self, admin: Any, request: HttpRequest) -> HttpResponse:
         """The list, for who may see it."""
         if not admin.has_view_permission(request):
             raise PermissionDenied
         search, state = request.GET.get("q", "").strip(), request.GET.get("state", "")
-        before = request.GET.get("before", "")
-        problem, found = None, []
+        before = _number(request.GET.get("before", ""))
+        problem, status, found = None, 200, []
         try:
-            found = [
-                *self.rows(search, state if state in self.states else "", int(before) if before.isdecimal() else None)
-            ]
+            found = [*self.rows(search, state if state in self.states else "", before)]
         except OstinatoError as error:
-            problem = str(error)
-        more = found[_PER_PAGE - 1].key if len(found) > _PER_PAGE else None
+            problem, status = str(error), 503 if isinstance(error, StoreError) else 200
         return self._answer(
             admin,
             request,
             "ostinato/list.html",
+            status,
             rows=found[:_PER_PAGE],
             columns=self.columns,
             states=self.states,
             search=search,
             state=state,
-            more=more,
+            more=self.next_of(found[_PER_PAGE - 1], before) if len(found) > _PER_PAGE else None,
+            more_title=self.more_title,
             problem=problem,
         )
 
@@ -93,34 +102,47 @@ class LedgerView(ABC):
             raise PermissionDenied
         key = unquote(quoted)
         try:
-            fields = self.fields(key)
+            fields = self.fields(key, request.user)
         except (NotFound, ValueError) as error:
             raise Http404(str(error)) from error
+        except OstinatoError as error:
+            return self.unavailable(admin, request, str(error))
         return self._answer(
             admin, request, "ostinato/detail.html", fields=fields, key=key, page=page_url(self.noun, key)
         )
 
-    def _answer(self, admin: Any, request: HttpRequest, template: str, **more: Any) -> HttpResponse:
+    def unavailable(self, admin: Any, request: HttpRequest, problem: str) -> HttpResponse:
+        """Why there is nothing to show, for who may see it."""
+        if not admin.has_view_permission(request):
+            raise PermissionDenied
+        return self._answer(admin, request, "ostinato/list.html", 503, columns=self.columns, problem=problem)
+
+    def _answer(self, admin: Any, request: HttpRequest, template: str, status: int = 200, **more: Any) -> HttpResponse:
         opts = admin.model._meta
         context = {
             **admin.admin_site.each_context(request),
             "title": opts.verbose_name_plural.capitalize(),
             "opts": opts,
         }
-        return TemplateResponse(request, template, {**context, **more})
+        return TemplateResponse(request, template, {**context, **more}, status=status)
 
 
 class ScheduleView(LedgerView):
-    """Schedules, the soonest first; all of them on one page."""
+    """Schedules, the soonest first. The following pages begin behind so many."""
 
     noun = "schedules"
+    more_title = "more"
     columns = ("Name", "Timing", "State", "Next run", "Last run", "Task")
     states = ("on", "off")
 
     def rows(self, search: str, state: str, before: int | None) -> Sequence[Row]:
         enabled = None if not state else state == "on"
-        found = get_jobs().schedules.list(search=search or None, enabled=enabled, limit=_PER_PAGE)
-        return [Row(schedule.name, self._cells(schedule)) for schedule in found]
+        start = min(before or 0, _MOST_SCHEDULES)
+        found = get_jobs().schedules.list(search=search or None, enabled=enabled, limit=start + _PER_PAGE + 1)
+        return [Row(schedule.name, self._cells(schedule)) for schedule in found[start:]]
+
+    def next_of(self, last: Row, before: int | None) -> str:
+        return str((before or 0) + _PER_PAGE)
 
     def _cells(self, schedule: Schedule) -> Sequence[Any]:
         last = schedule.last_run
@@ -132,8 +154,8 @@ class ScheduleView(LedgerView):
             schedule.work.needs,
         )
 
-    def fields(self, key: str) -> Sequence[tuple[str, Any]]:
-        found = get_jobs().schedules.get(key)
+    def fields(self, key: str, user: Any) -> Sequence[tuple[str, Any]]:
+        found = as_shown(schedule_answer(get_jobs().schedules.get(key)), user)
         return [(name.replace("_", " "), getattr(found, name)) for name in _SCHEDULE_FIELDS.split()]
 
 
@@ -141,6 +163,7 @@ class RunView(LedgerView):
     """Runs, the newest first."""
 
     noun = "runs"
+    more_title = "older"
     columns = ("Run", "Name", "State", "Reason", "Due", "Started", "Finished")
     states = tuple(map(str, RunState))
 
@@ -148,11 +171,14 @@ class RunView(LedgerView):
         found = self._found(search, before, {"state": state} if state else {})
         return [Row(str(run.id), self._cells(run)) for run in found]
 
+    def next_of(self, last: Row, before: int | None) -> str:
+        return last.key
+
     def _found(self, search: str, before: int | None, wanted: dict[str, Any]) -> Sequence[Run]:
         """By its number, by the name of its schedule, or else of its task."""
         runs = get_jobs().runs
-        if search.isdecimal():
-            return [runs.get(int(search))]
+        if (number := _number(search)) is not None:
+            return [runs.get(number)]
         if not search:
             return runs.list(before=before, limit=_PER_PAGE + 1, **wanted)
         try:
@@ -163,7 +189,16 @@ class RunView(LedgerView):
     def _cells(self, run: Run) -> Sequence[Any]:
         return (run.schedule or run.task, run.state, run.reason, run.due_at, run.started_at, run.finished_at)
 
-    def fields(self, key: str) -> Sequence[tuple[str, Any]]:
-        found = get_jobs().runs.get(int(key))
+    def fields(self, key: str, user: Any) -> Sequence[tuple[str, Any]]:
+        number = _number(key)
+        if number is None:
+            raise ValueError(f"{key!r} is no number of a run")
+        jobs = get_jobs()
+        found = as_shown(run_answer(jobs.runs.get(number), jobs.settings.tz), user)
         shown = [(name.replace("_", " "), getattr(found, name)) for name in _RUN_FIELDS.split()]
-        return [*shown, ("output", get_jobs().runs.output(found.id))]
+        return [*shown, ("output", jobs.runs.output(number))]
+
+
+def _number(text: str) -> int | None:
+    """A number that a database takes."""
+    return int(text) if text.isdecimal() and len(text) <= _DIGITS else None

@@ -18,10 +18,10 @@ from ostinato.integrations.django.configuration import database_url
 from ostinato.integrations.django.scheduler import get_jobs
 from ostinato.models.states import RunState, Trigger
 
-__all__ = ["MicrosecondsField", "Run", "Schedule", "ledger_alias"]
+__all__ = ["READ_ONLY", "MicrosecondsField", "Run", "Schedule", "ledger_alias"]
 
 
-_READ_ONLY = "{} is a row of the ledger, which Django only reads: use ostinato.integrations.django.jobs"
+READ_ONLY = "schedules and runs are rows of the ledger, which Django only reads: use ostinato.integrations.django.jobs"
 
 
 def ledger_alias() -> str | None:
@@ -57,21 +57,29 @@ def _table(name: str) -> str:
     return f'"{get_jobs().settings.schema}"."{name}"'
 
 
+def _refuse(*_: Any, **__: Any) -> Any:
+    raise TypeError(READ_ONLY)
+
+
+class _ReadOnlyQuerySet(models.QuerySet):
+    """Rows that only Ostinato writes. What else writes (`create`, `update_or_create`, …) goes through these, or saves
+    a row."""
+
+    update = _update = delete = _raw_delete = _refuse
+    bulk_create = bulk_update = _insert = _refuse
+
+
 class _ReadOnly(models.Model):
     """A row that only Ostinato writes."""
 
+    objects = _ReadOnlyQuerySet.as_manager()
+
     class Meta:
         abstract = True
+        # What Django itself asks for rows, it asks this one: for the related ones, and for all that it would delete.
+        base_manager_name = "objects"
 
-    def save_base(self, *_: Any, **__: Any) -> None:
-        raise TypeError(
-            f"{self} is a row of the ledger, which Django only reads: use ostinato.integrations.django.jobs"
-        )
-
-    def delete(self, *_: Any, **__: Any) -> tuple[int, dict[str, int]]:
-        raise TypeError(
-            f"{self} is a row of the ledger, which Django only reads: use ostinato.integrations.django.jobs"
-        )
+    save_base = delete = _refuse
 
 
 class Schedule(_ReadOnly):
@@ -96,7 +104,7 @@ class Schedule(_ReadOnly):
     created_at = MicrosecondsField()
     updated_at = MicrosecondsField()
 
-    class Meta:
+    class Meta(_ReadOnly.Meta):
         managed = False
         db_table = _table("schedules")
         ordering = ("name",)
@@ -136,7 +144,7 @@ class Run(_ReadOnly):
     result = models.TextField(null=True)
     error = models.TextField(null=True)
 
-    class Meta:
+    class Meta(_ReadOnly.Meta):
         managed = False
         db_table = _table("runs")
         ordering = ("-id",)

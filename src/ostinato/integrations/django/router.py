@@ -21,6 +21,13 @@ class LedgerRouter:
 
         return ledger_alias()
 
+    def db_for_write(self, model: Any, **_: Any) -> str | None:
+        if model._meta.app_label != _LABEL:
+            return None
+        from ostinato.integrations.django.models import READ_ONLY
+
+        raise TypeError(READ_ONLY)
+
     def allow_migrate(self, db: str, app_label: str, **_: Any) -> bool | None:
         return False if app_label == _LABEL else None
 

@@ -9,15 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from django.apps import apps
+from django.conf import settings
 from django.core import checks
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connections, transaction
 
 from ostinato import Function, InvalidInput, NotFound, Run
 from ostinato.clock import from_micros
+from ostinato.config import load_settings
+from ostinato.integrations.django.configuration import database_url, is_testing
 from ostinato.integrations.django.scheduler import DjangoOstinato, get_jobs
 from ostinato.integrations.django.task_calls import find, known_task, listen, registered
 from ostinato.integrations.django.task_framework import (
@@ -31,7 +35,15 @@ from ostinato.integrations.django.task_framework import (
     normalize_json,
     task_enqueued,
 )
-from ostinato.integrations.django.task_results import EXTRAS, aware, extras_of, moment, read_id, result_id, result_of
+from ostinato.integrations.django.task_results import (
+    ENQUEUE_METADATA,
+    aware,
+    metadata_of,
+    moment,
+    read_id,
+    result_id,
+    result_of,
+)
 from ostinato.models.lane import FALLBACK_LANE
 from ostinato.models.policy import make_policy
 
@@ -79,6 +91,7 @@ class OstinatoBackend(BaseTaskBackend):
         result, options = self._new_result(task, args, kwargs, now), self._options_of(task)
         if self._needs_lane(options["lane"]):
             self._jobs.lanes.get_or_create(options["lane"], self._limit_of(options["lane"]))
+            self._note_lane(options["lane"])
         if self._database is not None:
             return self._enqueue_in_transaction(self._database, result, options, now)
         calls = registered(task, options).using(at=_due_at(task, now), **options)
@@ -94,6 +107,7 @@ class OstinatoBackend(BaseTaskBackend):
         result, options = self._new_result(task, args, kwargs, now), self._options_of(task)
         if self._needs_lane(options["lane"]):
             await self._jobs.aio.lanes.get_or_create(options["lane"], self._limit_of(options["lane"]))
+            self._note_lane(options["lane"])
         calls = registered(task, options).using(at=_due_at(task, now), **options)
         self._set_id(result, await calls.aio.enqueue(*result.args, **self._stored_kwargs(result, now)))
         await task_enqueued.asend(type(self), task_result=result)
@@ -120,7 +134,8 @@ class OstinatoBackend(BaseTaskBackend):
                 hint=f"Add {_APP!r} to INSTALLED_APPS.",
                 id="ostinato.E001",
             )
-        if (why := self._why_no_transaction()) is not None:
+        ledger = _configured_ledger() if self._is_rehearsed else self._jobs.settings.db
+        if (why := self._why_no_transaction(ledger)) is not None:
             yield checks.Error(
                 f"OPTIONS['transaction'] of {where} {why}.",
                 hint="Name the database whose PostgreSQL the ledger is in, or leave it out and use on_commit().",
@@ -152,8 +167,8 @@ class OstinatoBackend(BaseTaskBackend):
         )
 
     def _stored_kwargs(self, result: TaskResult[Any], now: datetime) -> dict[str, Any]:
-        extras = extras_of(result.task, self.alias, now)
-        return {**result.kwargs, EXTRAS: extras} if extras else result.kwargs
+        metadata = metadata_of(result.task, self.alias, now)
+        return {**result.kwargs, ENQUEUE_METADATA: metadata} if metadata else result.kwargs
 
     def _set_id(self, result: TaskResult[Any], run: int) -> None:
         object.__setattr__(result, "id", result_id(run))
@@ -161,11 +176,15 @@ class OstinatoBackend(BaseTaskBackend):
     def _enqueue_in_transaction(
         self, alias: str, result: TaskResult[Any], options: dict[str, Any], now: datetime
     ) -> TaskResult[Any]:
-        """Through Django's own connection: committed or rolled back with what it does."""
-        if (why := self._why_no_transaction()) is not None:
+        """Through Django's own connection: committed or rolled back with what it does.
+
+        No transaction reaches the ledger of tests, which is in memory: it is enqueued there at once.
+        """
+        if (why := self._why_no_transaction(None if self._is_rehearsed else self._jobs.settings.db)) is not None:
             raise ImproperlyConfigured(f"OPTIONS['transaction'] of TASKS[{self.alias!r}] {why}")
         at = _due_at(result.task, now)
-        calls = registered(result.task, options).using(connection=connections[alias], at=at, **options)
+        through: dict[str, Any] = {} if self._is_rehearsed else {"connection": connections[alias]}
+        calls = registered(result.task, options).using(at=at, **through, **options)
         with transaction.atomic(using=alias):  # so that a refusal leaves nothing behind
             pending = calls.enqueue(*result.args, **self._stored_kwargs(result, now))
             if pending.id is None:
@@ -174,7 +193,13 @@ class OstinatoBackend(BaseTaskBackend):
         transaction.on_commit(lambda: task_enqueued.send(type(self), task_result=result), using=alias)
         return result
 
-    def _why_no_transaction(self) -> str | None:
+    @property
+    def _is_rehearsed(self) -> bool:
+        """Whether a test has put the ledger where no transaction of Django can reach it."""
+        jobs = self._jobs
+        return jobs._enqueuer.at_once or (is_testing() and not _is_postgres(jobs.settings.db))
+
+    def _why_no_transaction(self, ledger: str | None) -> str | None:
         alias = self._database
         if alias is None:
             return None
@@ -182,7 +207,7 @@ class OstinatoBackend(BaseTaskBackend):
             return f"is {alias!r}, which is not in DATABASES"
         if connections[alias].vendor != "postgresql":
             return f"is {alias!r}, which is {connections[alias].vendor}: a ledger can share PostgreSQL alone"
-        if not self._jobs.settings.db.startswith(("postgresql:", "postgres:")):
+        if ledger is not None and not _is_postgres(ledger):
             return f"is {alias!r}, and the ledger is not in PostgreSQL"
         return None
 
@@ -192,12 +217,13 @@ class OstinatoBackend(BaseTaskBackend):
 
     def _needs_lane(self, lane: str) -> bool:
         """Whether a lane may have to be made: that of a queue which nobody has used yet."""
+        return lane != FALLBACK_LANE and (self._jobs.settings.db, lane) not in _lanes
+
+    def _note_lane(self, lane: str) -> None:
+        """It is there: nobody has to ask again."""
         database = self._jobs.settings.db
-        if lane == FALLBACK_LANE or (database, lane) in _lanes:
-            return False
         if ":memory:" not in database:  # which is a new one, each time that it is opened
             _lanes.add((database, lane))
-        return True
 
     def _limit_of(self, lane: str) -> int:
         limits = self._jobs.settings.lane_limits
@@ -224,6 +250,22 @@ def _checked(given: Any) -> dict[str, Any]:
         raise InvalidInput(f"{name} is no option: {_OF_DJANGO[name]}")
     make_policy(options)
     return dict(given)
+
+
+def _is_postgres(url: str) -> bool:
+    return url.startswith(("postgresql:", "postgres:"))
+
+
+def _configured_ledger() -> str:
+    """Where the ledger is when no tests run."""
+    base, given = getattr(settings, "BASE_DIR", None), getattr(settings, "OSTINATO", {}).get("db")
+    is_beside = connections["default"].vendor == "postgresql"
+    found = load_settings(
+        None if base is None else Path(base),
+        defaults={"db": database_url()} if is_beside else {},
+        db=None if given is None else str(given),
+    )
+    return found.db
 
 
 def _due_at(task: Task[..., Any], now: datetime) -> datetime:

@@ -48,7 +48,15 @@ from ostinato.integrations.django.task_framework import (
     task_finished,
     task_started,
 )
-from ostinato.integrations.django.task_results import EXTRAS, moment, result_id, result_of, times_of, with_extras
+from ostinato.integrations.django.task_results import (
+    ENQUEUE_METADATA,
+    moment,
+    result_id,
+    result_of,
+    times_of,
+    with_metadata,
+)
+from ostinato.integrations.django.task_source import may_hold_task
 from ostinato.logs import get_logger
 from ostinato.models.nesting import is_deeper
 from ostinato.models.policy import load_policy
@@ -77,7 +85,7 @@ def registered(task: Task[..., Any], options: Mapping[str, Any]) -> OstinatoTask
 
 def known_task(path: str) -> Task[..., Any] | None:
     """The task of this path, imported if need be; None if there is none."""
-    if path not in _known and _may_be_imported(path):
+    if path not in _known and _may_be_imported(path) and may_hold_task(path):
         try:
             found = import_string(path)
         except (Exception, SystemExit):  # whatever the module does
@@ -155,18 +163,20 @@ class _Attempt:
     ) -> None:
         self._run = run
         self._policy = load_policy(run.claimed.policy)
-        extras = kwargs.pop(EXTRAS, {})
-        self.result = result_of(earlier, task) if earlier is not None else self._first(task, args, kwargs, extras)
+        metadata = kwargs.pop(ENQUEUE_METADATA, {})
+        self.result = result_of(earlier, task) if earlier is not None else self._first(task, args, kwargs, metadata)
         self.args = (TaskContext(task_result=self.result), *args) if task.takes_context else args
         self.kwargs = kwargs
 
     def _first(
-        self, task: Task[..., Any], args: Any, kwargs: dict[str, Any], extras: dict[str, Any]
+        self, task: Task[..., Any], args: Any, kwargs: dict[str, Any], metadata: dict[str, Any]
     ) -> TaskResult[Any]:
         """The result of the first attempt, for which nobody has to ask the ledger."""
         run = self._run.claimed
-        enqueued_at, run_after = times_of(extras, self._run.due_at)
-        enqueued = with_extras(task, extras, run.trigger, priority=self._policy.priority, run_after=moment(run_after))
+        enqueued_at, run_after = times_of(metadata, self._run.due_at)
+        enqueued = with_metadata(
+            task, metadata, run.trigger, priority=self._policy.priority, run_after=moment(run_after)
+        )
         started_at = moment(_now() if run.started_at is None else from_micros(run.started_at))
         return TaskResult(
             task=enqueued,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import builtins
 import re
+import sys
 from dataclasses import fields
 from datetime import datetime
 from typing import Any, TypeVar
@@ -29,9 +30,19 @@ from ostinato.integrations.django.task_framework import (
 from ostinato.models.run import Attempt, Run
 from ostinato.models.states import RunState
 
-__all__ = ["EXTRAS", "aware", "class_path", "extras_of", "moment", "read_id", "result_id", "result_of", "with_extras"]
+__all__ = [
+    "ENQUEUE_METADATA",
+    "aware",
+    "class_path",
+    "metadata_of",
+    "moment",
+    "read_id",
+    "result_id",
+    "result_of",
+    "with_metadata",
+]
 
-EXTRAS = "django.task"
+ENQUEUE_METADATA = "django.task"
 """The keyword argument that holds what Django wants to know of the enqueueing. No parameter can have this name."""
 _STATUS = {
     RunState.QUEUED: TaskResultStatus.READY,
@@ -77,38 +88,44 @@ def moment(at: datetime | None) -> datetime | None:
     return at if at is None or settings.USE_TZ else timezone.make_naive(at)
 
 
-def extras_of(task: Task[..., Any], alias: str, enqueued_at: datetime) -> dict[str, Any]:
+def metadata_of(task: Task[..., Any], alias: str, enqueued_at: datetime) -> dict[str, Any]:
     """What the row does not say by itself: nothing, for most runs."""
-    extras = {}
-    if alias != DEFAULT_ALIAS:
-        extras["backend"] = alias
-    if task.queue_name != DEFAULT_QUEUE:
-        extras["queue_name"] = task.queue_name
+    metadata: dict[str, Any] = {}
+    as_declared = declared(task)
+    if alias != DEFAULT_ALIAS or as_declared.backend != alias:
+        metadata["backend"] = alias
+    if task.queue_name != DEFAULT_QUEUE or as_declared.queue_name != task.queue_name:
+        metadata["queue_name"] = task.queue_name
     if task.run_after is not None:
-        extras["enqueued_at"] = enqueued_at.isoformat()
-        extras["run_after"] = aware(task.run_after).isoformat()
-    return extras
+        metadata["enqueued_at"] = enqueued_at.isoformat()
+        metadata["run_after"] = aware(task.run_after).isoformat()
+    return metadata
 
 
-def with_extras(task: Task[..., T], extras: dict[str, Any], trigger: Trigger, **changes: Any) -> Task[..., T]:
+def with_metadata(task: Task[..., T], metadata: dict[str, Any], trigger: Trigger, **changes: Any) -> Task[..., T]:
     """The task as it was enqueued. Not by `using`, which would ask whether it could be enqueued so today."""
-    if trigger is Trigger.API:  # others were started by a schedule or by hand: as the task is declared
-        changes |= {name: extras.get(name, default) for name, default in _DEFAULTS.items()}
+    as_declared = declared(task)
+    # Those without it were enqueued as the task is declared, or by its name; others were started by a schedule or hand.
+    stored = metadata if trigger is Trigger.API else {}
+    changes |= {name: stored.get(name, getattr(as_declared, name)) for name in ("backend", "queue_name")}
     copy: Task[..., T] = object.__new__(type(task))
     for field in fields(task):
         object.__setattr__(copy, field.name, changes.get(field.name, getattr(task, field.name)))
     return copy
 
 
-_DEFAULTS = {"backend": DEFAULT_ALIAS, "queue_name": DEFAULT_QUEUE}
+def declared(task: Task[..., T]) -> Task[..., T]:
+    """The task as its module has it: `using` may have changed this one."""
+    found = getattr(sys.modules.get(task.func.__module__), task.func.__name__, None)
+    return found if isinstance(found, Task) and found.func is task.func else task
 
 
-def times_of(extras: dict[str, Any], due_at: datetime) -> tuple[datetime, datetime | None]:
+def times_of(metadata: dict[str, Any], due_at: datetime) -> tuple[datetime, datetime | None]:
     """When it was enqueued, and what it had to wait for. A run that repeats another one is as new as its due time."""
-    run_after = parse_datetime(extras.get("run_after", ""))
+    run_after = parse_datetime(metadata.get("run_after", ""))
     if run_after != due_at:
         return due_at, None
-    return parse_datetime(extras["enqueued_at"]) or due_at, run_after
+    return parse_datetime(metadata["enqueued_at"]) or due_at, run_after
 
 
 def result_of(run: Run, task: Task[..., T]) -> TaskResult[T]:
@@ -116,9 +133,9 @@ def result_of(run: Run, task: Task[..., T]) -> TaskResult[T]:
     work = run.work
     assert isinstance(work, Function)
     kwargs = dict(work.kwargs)
-    extras = kwargs.pop(EXTRAS, {})
-    enqueued_at, run_after = times_of(extras, run.due_at)
-    enqueued = with_extras(task, extras, run.trigger, priority=run.priority, run_after=moment(run_after))
+    metadata = kwargs.pop(ENQUEUE_METADATA, {})
+    enqueued_at, run_after = times_of(metadata, run.due_at)
+    enqueued = with_metadata(task, metadata, run.trigger, priority=run.priority, run_after=moment(run_after))
     result: TaskResult[T] = TaskResult(
         task=enqueued,
         id=result_id(run.id),

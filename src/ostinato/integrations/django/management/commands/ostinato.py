@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -12,6 +13,10 @@ from ostinato.integrations.django import jobs
 
 __all__ = ["Command"]
 
+_WITH_VALUE = frozenset({"--settings", "--pythonpath", "--verbosity"})
+_FLAGS = frozenset({"--traceback", "--no-color", "--force-color", "--skip-checks"})
+"""The options of every command of Django that are none of ours."""
+
 
 class Command(BaseCommand):
     """Hands every word on."""
@@ -19,7 +24,7 @@ class Command(BaseCommand):
     help = "The command line of Ostinato, with this project's tasks and settings: manage.py ostinato --help"
 
     def run_from_argv(self, argv: list[str]) -> None:
-        sys.exit(run(argv[2:], jobs))
+        sys.exit(run(_without_djangos(argv[2:]), jobs))
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("words", nargs="*", help="The command, such as: run ls")
@@ -29,3 +34,15 @@ class Command(BaseCommand):
         code = run(words, jobs)
         if code:
             raise CommandError(f"ostinato {' '.join(words)} ended with {code}", returncode=code)
+
+
+def _without_djangos(words: Sequence[str]) -> list[str]:
+    """Without what `manage.py` has read itself, of every command; a command behind `--` is left as it is."""
+    end = words.index("--") if "--" in words else len(words)
+    kept, given = [], iter(words[:end])
+    for word in given:
+        if word in _WITH_VALUE:
+            next(given, None)
+        elif word not in _FLAGS and word.partition("=")[0] not in _WITH_VALUE:
+            kept.append(word)
+    return [*kept, *words[end:]]

@@ -34,7 +34,7 @@ class Command(BaseCommand):
     def handle(self, *, name: str, given: str = "[]", as_json: bool = False, **_: Any) -> None:
         args, kwargs = _arguments(given)
         if self._called_from_command_line:  # where Ctrl-C cancels it
-            flag = "--kwargs" if kwargs else "--args"
+            flag = "--args" if isinstance(msgspec.json.decode(given), list) else "--kwargs"
             sys.exit(run(["exec", "--task", name, flag, given, *(["--json"] if as_json else [])], jobs))
         self._run(Function(name, args, kwargs), as_json)
 

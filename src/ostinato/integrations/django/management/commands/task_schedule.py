@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from ostinato.config import database_file
 from ostinato.errors import OstinatoError
 from ostinato.integrations.django import jobs
 from ostinato.integrations.django.management.columns import write_json, write_table
@@ -29,18 +30,32 @@ class Command(BaseCommand):
 
     def handle(self, *, as_json: bool = False, **_: Any) -> None:
         try:
-            found = jobs.schedules.list()
+            found = jobs.schedules.list() if _is_there() else []
         except OstinatoError as error:
             raise CommandError(str(error)) from error
+        new = sorted(jobs.declared.keys() - {schedule.name for schedule in found})
         if as_json:
-            write_json(self.stdout, [schedule_answer(schedule) for schedule in found])
+            write_json(self.stdout, [*map(schedule_answer, found), *map(_declared, new)])
             return
         rows = [_row(schedule) for schedule in found]
-        new = sorted(jobs.declared.keys() - {schedule.name for schedule in found})
         rows += [(name, jobs.declared[name].bound(jobs.settings.tz).text, _NOT_STORED, "-", "-") for name in new]
         write_table(self.stdout, ("NAME", "TIMING", "STATE", "NEXT", "LAST"), rows, "no schedules")
         if rows:
             self.stdout.write(f"times in {jobs.settings.tz}")
+
+
+def _is_there() -> bool:
+    """Whether there is a file to look into: a look makes none."""
+    file = database_file(jobs.settings.db)
+    return file is None or file.exists()
+
+
+def _declared(name: str) -> dict[str, Any]:
+    """What the code says of a schedule that the ledger does not have yet."""
+    declared = jobs.declared[name]
+    timing = declared.bound(jobs.settings.tz)
+    zone, enabled = timing.zone, declared.enabled
+    return {"name": name, "timing": timing.text, "zone": zone, "enabled": enabled, "state": "declared"}
 
 
 def _row(schedule: Schedule) -> tuple[str, str, str, str, str]:
