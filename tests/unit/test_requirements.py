@@ -1,4 +1,7 @@
-"""The lock of the development environment agrees with pyproject.toml, and holds every package to its hash."""
+"""The lock of the development environment agrees with pyproject.toml, and holds every package to its hash.
+
+`requirements-uv.txt` does the same for uv, which installs them.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 LOCK = (ROOT / "requirements-dev.txt").read_text()
+INSTALLER_LOCK = (ROOT / "requirements-uv.txt").read_text()
 LOCKED = [(canonicalize_name(name), version) for name, version in re.findall(r"(?m)^([\w.-]+)==([\w.!+]+)", LOCK)]
 """A package may be there twice: for different versions of Python."""
 EXTRAS = PROJECT["optional-dependencies"]
@@ -32,8 +36,15 @@ def test_every_locked_package_has_its_hashes() -> None:
     assert [entry.splitlines()[0] for entry in entries if "--hash=sha256:" not in entry] == []
 
 
-def test_no_registry_is_named_in_the_lock() -> None:
-    assert not re.search(r"https?://|index-url", LOCK)
+def test_what_installs_them_is_one_package_with_its_hashes() -> None:
+    [entry] = re.split(r"(?m)^(?=[\w.-]+==)", INSTALLER_LOCK)[1:]
+    assert entry.startswith("uv==")
+    assert "--hash=sha256:" in entry
+
+
+@pytest.mark.parametrize("lock", [LOCK, INSTALLER_LOCK], ids=["dev", "uv"])
+def test_no_registry_is_named_in_the_lock(lock: str) -> None:
+    assert not re.search(r"https?://|index-url", lock)
 
 
 @pytest.mark.parametrize("name", ["cyclopts", "psycopg", "uvicorn", "websockets"])
