@@ -20,6 +20,7 @@ import pytest
 from ostinato.stores.sqlite.store import SqliteStore
 from ostinato.tuning import DEFAULT_TUNING, Tuning
 from tests.databases import QUICK, needs_postgres
+from tests.ordering import share_out
 from tests.postgres_databases import KeptDatabase, fresh_database, migrate
 from tests.postgres_server import server_url, stop_server
 
@@ -60,10 +61,18 @@ def pytest_configure_node(node: Any) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what needs PostgreSQL, if it is to be quick."""
+    """Leave out what needs PostgreSQL, if it is to be quick; and give each worker its share of what is slow."""
     if QUICK:
         config.hook.pytest_deselected(items=[item for item in items if needs_postgres(item)])
         items[:] = [item for item in items if not needs_postgres(item)]
+    given = getattr(config, "workerinput", None)
+    if given is not None:
+        items[:] = share_out(items, _folder, given["workercount"])
+
+
+def _folder(item: pytest.Item) -> str:
+    """The folder in tests/ that the test is in."""
+    return item.path.relative_to(Path(__file__).parent).parts[0]
 
 
 def pytest_collection_finish() -> None:
