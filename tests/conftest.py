@@ -20,6 +20,7 @@ import pytest
 from ostinato.stores.sqlite.store import SqliteStore
 from ostinato.tuning import DEFAULT_TUNING, Tuning
 from tests.databases import QUICK, needs_postgres
+from tests.leftovers import leaving_nothing
 from tests.ordering import share_out
 from tests.postgres_databases import KeptDatabase, fresh_database, migrate
 from tests.postgres_server import server_url, stop_server
@@ -95,6 +96,12 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 def pytest_unconfigure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput") and _FOLDER in config.stash:
         stop_server(config.stash[_FOLDER])
+
+
+@pytest.fixture(autouse=True)
+def _leaves_nothing_behind() -> Iterator[None]:
+    with leaving_nothing():
+        yield
 
 
 @pytest.fixture

@@ -32,6 +32,7 @@ from ostinato.config import Settings, load_settings
 from ostinato.models.policy import Policy, make_policy
 from ostinato.models.policy_fields import POLICIES, PolicyField
 from tests.engine.stand_in import StandIn
+from tests.leftovers import restored
 
 ROOT = Path(__file__).parents[2]
 OTHERS = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "deploy/README.md")
@@ -138,7 +139,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.syspath_prepend(str(place))
     monkeypatch.setenv("PATH", f"{StandIn(tmp_path / 'agents').home}{os.pathsep}{os.environ['PATH']}")
     before = set(sys.modules)
-    yield place
+    with restored():
+        yield place
     for name in set(sys.modules) - before:
         if str(getattr(sys.modules[name], "__file__", None)).startswith(str(place)):
             del sys.modules[name]
