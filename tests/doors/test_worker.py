@@ -122,6 +122,13 @@ def test_a_worker_tells_its_metrics_and_starts_anew_in_place(shop: Shop) -> None
     assert shop.get("/readyz").status_code == 200
     (shop.folder / "shop.py").write_text(good)
 
+    settings = shop.folder / "ostinato.toml"
+    settings.write_text('tls_cert = "nowhere.pem"\ntls_key = "nowhere.key"\n')
+    process.signal(signal.SIGUSR1)
+    eventually(lambda: "nowhere.pem: it cannot be read" in process.err, "the trial has failed again")
+    assert "draining" not in process.err
+    settings.unlink()
+
     assert shop.app.enqueue(Shell("true")).wait(60).state == "succeeded"  # from now on there is a child, the guard
     this = psutil.Process(process.pid)
     assert this.children()

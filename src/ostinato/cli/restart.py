@@ -16,11 +16,14 @@ import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from ostinato.cli.console import restore_streams
 from ostinato.logs import get_logger
 from ostinato.signal_reader import say_last
+
+if TYPE_CHECKING:
+    from ostinato.config import Settings
 
 __all__ = ["Launch"]
 
@@ -57,10 +60,23 @@ class Launch:
             folder = None
         return cls((sys.executable, *sys.orig_argv[1:]), folder, os.environ.copy(), is_trial)
 
-    def end_trial(self) -> NoReturn:
-        """It loads. What the app has begun at its import is not waited for."""
-        from ostinato.cli.ending import end_now
+    def end_trial(self, settings: Settings, *, page: bool = False) -> NoReturn:
+        """It loads. What else the settings ask for is refused here if it can be told without the database, which may
+        have to be migrated. What the app has begun at its import is not waited for."""
+        import asyncio
 
+        from ostinato.cli.ending import end_now
+        from ostinato.wiring import open_store
+
+        open_store(settings.db)  # a kind of database that there is; nothing is opened
+        if page:
+            from ostinato.cli.server import check_listening
+
+            asyncio.run(check_listening(settings))
+        elif settings.metrics is not None:
+            from ostinato.cli.metrics_server import check_metrics
+
+            asyncio.run(check_metrics(settings, settings.metrics))
         _run_exit_functions()
         end_now(0)
 
