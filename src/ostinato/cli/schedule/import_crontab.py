@@ -137,6 +137,10 @@ def _import(
     as_json: bool,
 ) -> None:
     """Carry the plan out, or only show it; refused if that would change what is not its own, or run a job twice."""
+    from ostinato.service.schedules.drafts import check_name
+
+    for line in plan.lines:  # before anything is written
+        check_name(line.name)
     wrong = plan.taken() or (plan.twice() if disable_missing is None and given["enabled"] else None)
     if dry_run:
         _show(plan, as_json=as_json)
