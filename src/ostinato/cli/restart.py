@@ -54,6 +54,8 @@ class Launch:
     def of_this_process(cls) -> Launch:
         """As it is now: before the user's code is loaded."""
         is_trial = os.environ.pop(_TRIAL, None) is not None
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGUSR1, _too_early)  # else one that comes before somebody listens would end it
         try:
             folder = os.getcwd()
         except FileNotFoundError:
@@ -140,6 +142,10 @@ class Launch:
             # Not by an exception: what would be cleaned up on its way is cleaned up already.
             say_last(f"error: cannot start anew: {error}")
             os._exit(_FAILED)
+
+
+def _too_early(*_: object) -> None:
+    """It starts just now, with the code that is there."""
 
 
 def _run_exit_functions() -> None:
