@@ -39,7 +39,8 @@ def main() -> int:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("what", nargs="?", choices=["run", "profile"], default="run", help="profile: cost of one run")
-    parser.add_argument("--only", action="append", metavar="CASE", help=f"one of {', '.join(CASES)}; may be repeated")
+    cases = f"one of {', '.join(CASES)}; for profile, sqlite or postgres; may be repeated"
+    parser.add_argument("--only", action="append", metavar="CASE", help=cases)
     parser.add_argument("--rounds", type=int, default=3, help="interleaved rounds, of which the median counts (3)")
     parser.add_argument("--n", type=int, default=10_000, help="runs of a throughput case (10000)")
     parser.add_argument("--seconds", type=int, default=20, help="how long lateness is measured (20)")

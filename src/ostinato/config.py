@@ -198,8 +198,7 @@ def load_settings(
     given.update({name: value for name, value in arguments.items() if value is not None})
     for name, before in (("lanes", lanes), ("rates", rates)):
         given[name] = {**before, **_coerce(name, arguments.get(name) or {})}
-    off = _switches_off(in_file, environment, arguments)
-    given.update(enabled=not off)
+    given["enabled"] = not (off := _switches_off(in_file, environment, arguments))
     settings = replace(Settings(), disabled_by=off, **{name: _coerce(name, value) for name, value in given.items()})
     for lane in settings.rates.keys() - settings.lane_limits.keys():
         raise InvalidInput(f"rates.{lane} is set, but not its limit", field="rates", hint=f"set lanes.{lane} too")
@@ -248,13 +247,14 @@ def _current_folder() -> Path:
 
 
 def _from_file(path: Path) -> dict[str, Any]:
-    if not path.is_file():
+    if not os.path.isfile(path):  # nor where this user may not look, as after sudo: it is not meant for them
         return {}
     require_trust(path, "the settings file", CONFIG_FILE)
     try:
         found = tomllib.loads(path.read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError as error:
-        raise InvalidInput(f"{path.name} is not valid TOML: {error}", field=path.name) from error
+    except (OSError, ValueError) as error:
+        wrong = "is not valid TOML" if isinstance(error, tomllib.TOMLDecodeError) else "cannot be read"
+        raise InvalidInput(f"{path.name} {wrong}: {error}", field=path.name) from error
     check_names(found, path.name)
     return found
 

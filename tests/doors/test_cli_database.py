@@ -7,7 +7,10 @@ import stat
 from pathlib import Path
 
 import apsw
+import pytest
 
+from ostinato.cli.open_database import absent_file
+from tests.closed_folders import close
 from tests.doors.command_line import CommandLine
 
 
@@ -32,6 +35,16 @@ def test_a_database_that_is_not_there_is_neither_copied_nor_checked_nor_made(cli
         assert "there is no database" in answer.err
     assert not (cli.folder / "typo.db").exists()
     assert not (cli.folder / "copy.db").exists()
+
+
+def test_a_file_is_absent_only_where_this_user_may_look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    closed = tmp_path / "closed"
+    closed.mkdir()
+    assert absent_file(f"sqlite:///{closed}/jobs.db") == closed / "jobs.db"
+    assert absent_file(f"sqlite:///{tmp_path}/nowhere/jobs.db") == tmp_path / "nowhere/jobs.db"
+    close(closed, monkeypatch)
+    assert absent_file(f"sqlite:///{closed}/jobs.db") is None
+    assert absent_file("postgresql://host/name") is None
 
 
 def test_a_check_says_what_is_wrong_and_exits_with_1(cli: CommandLine) -> None:

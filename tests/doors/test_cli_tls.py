@@ -10,12 +10,17 @@ import signal
 import socket
 import ssl
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 
 from ostinato.api.proxies import Proxies
+from ostinato.cli.server import check_listening
+from ostinato.config import Settings
+from ostinato.errors import InvalidInput
 from tests.doors.command_line import CommandLine, Process, page_address
 from tests.doors.web import Web, web_on
 
@@ -50,6 +55,24 @@ def test_the_network_is_refused_without_tls_and_told_both_ways(cli: CommandLine,
     assert refused.code == 2
     for offered in ("--tls-cert FILE", "--tls-key FILE", "trusted_proxies", "leave out --host"):
         assert offered in refused.err
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"host": "0.0.0.0"}, "cannot listen at 0.0.0.0: without TLS"),
+        ({"host": "192.0.2.1", "trusted_proxies": (PROXY,)}, "this machine has no address 192.0.2.1"),
+        ({"tls_cert": "nowhere.pem", "tls_key": "nowhere.key"}, "--tls-cert nowhere.pem: it cannot be read"),
+    ],
+)
+async def test_what_would_be_refused_is_told_while_another_process_listens_there(
+    wrong: dict[str, Any], told: str
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        await check_listening(Settings(host="127.0.0.1", port=port))
+        with pytest.raises(InvalidInput, match=re.escape(told)):
+            await check_listening(replace(Settings(port=port), **wrong))
 
 
 def test_all_that_the_network_needs_is_told_at_once(cli: CommandLine) -> None:

@@ -252,6 +252,13 @@ def test_every_wrong_line_is_named_at_once(cli: CommandLine) -> None:
     assert "line 2" not in told
 
 
+def test_a_name_that_cannot_be_one_leaves_all_lines_out(cli: CommandLine) -> None:
+    (cli.folder / "crontab").write_text("0 1 * * * a\n0 2 * * * tidy-everything\n")
+    refused = cli("schedule", "import-crontab", "crontab", "--prefix", "p" * 190)
+    assert (refused.code, "a schedule cannot be called 'ppp" in refused.err) == (2, True)
+    assert cli.ok("schedule", "ls", "--json").json == []
+
+
 def test_a_system_crontab_that_is_not_said_to_be_one_is_asked_about(cli: CommandLine) -> None:
     (cli.folder / "crontab").write_text("17 * * * * root run-parts hourly\n@daily nobody tidy --all\n")
     answer = cli("schedule", "import-crontab", "crontab", "--dry-run")
@@ -281,3 +288,10 @@ def test_names_are_those_of_the_programs() -> None:
     assert first.startswith("curl-")
     assert second.startswith("curl-")
     assert third.startswith("job-")
+
+
+def test_a_name_is_no_flag_and_not_too_long_for_a_schedule() -> None:
+    lines = ["0 1 * * * -curl a", "0 2 * * * .. b", f"0 3 * * * /bin/{'x' * 300}"]
+    first, second, third = map(base_name, read_crontab("\n".join(lines), "UTC", has_users=False).jobs)
+    assert (first.partition("-")[0], second.partition("-")[0]) == ("curl", "job")
+    assert len(third) < 150

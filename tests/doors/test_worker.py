@@ -12,6 +12,7 @@ import psutil
 import pytest
 
 from ostinato import METRICS_CONTENT_TYPE, Function, Ostinato, Shell
+from ostinato.cli.restart import Launch
 from tests.doors.command_line import CommandLine, Process, eventually
 from tests.doors.prometheus_text import read_metrics
 
@@ -122,6 +123,13 @@ def test_a_worker_tells_its_metrics_and_starts_anew_in_place(shop: Shop) -> None
     assert shop.get("/readyz").status_code == 200
     (shop.folder / "shop.py").write_text(good)
 
+    settings = shop.folder / "ostinato.toml"
+    settings.write_text('tls_cert = "nowhere.pem"\ntls_key = "nowhere.key"\n')
+    process.signal(signal.SIGUSR1)
+    eventually(lambda: "nowhere.pem: it cannot be read" in process.err, "the trial has failed again")
+    assert "draining" not in process.err
+    settings.unlink()
+
     assert shop.app.enqueue(Shell("true")).wait(60).state == "succeeded"  # from now on there is a child, the guard
     this = psutil.Process(process.pid)
     assert this.children()
@@ -152,6 +160,15 @@ def test_a_worker_tells_its_metrics_and_starts_anew_in_place(shop: Shop) -> None
     assert process.wait() == 0
     assert process.err.endswith("stopped\n")
     assert process.err.count("drained: starting anew") == 1
+
+
+def test_a_restart_that_is_asked_for_before_the_start_ends_nothing() -> None:
+    before = signal.signal(signal.SIGUSR1, signal.SIG_DFL)
+    try:
+        Launch.of_this_process()
+        assert callable(signal.getsignal(signal.SIGUSR1))  # and not SIG_IGN, which what the app starts would inherit
+    finally:
+        signal.signal(signal.SIGUSR1, before)
 
 
 @pytest.mark.parametrize(

@@ -340,7 +340,8 @@ def test_a_redirect_into_what_may_not_be_called_is_refused(make_app: MakeApp, se
         assert (run.state, run.cause) == (RunState.FAILED, "request_refused")
         assert run.reason == (
             f"{server.url('/x', 'localhost')} redirects, but {private.url('/x')} resolves to 127.0.0.1, which is a "
-            'loopback address; allow it with http_allow = ["127.0.0.0/8"] in ostinato.toml'
+            'loopback address; allow it with http_allow = ["127.0.0.0/8"] in ostinato.toml, '
+            "or OSTINATO_HTTP_ALLOW=127.0.0.0/8"
         )
         assert private.connections == []
 

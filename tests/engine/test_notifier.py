@@ -127,7 +127,7 @@ def test_an_address_that_is_not_public_is_refused_unless_it_is_allowed(make_app:
     assert (tried.state, tried.attempts) == (DeliveryState.PENDING, 1)
     assert tried.error == (
         "127.0.0.1 resolves to 127.0.0.1, which is a loopback address; "
-        'allow it with notify_allow = ["127.0.0.0/8"] in ostinato.toml'
+        'allow it with notify_allow = ["127.0.0.0/8"] in ostinato.toml, or OSTINATO_NOTIFY_ALLOW=127.0.0.0/8'
     )
     assert server.received == []
 

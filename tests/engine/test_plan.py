@@ -94,6 +94,8 @@ def test_due_times_before_the_grace_are_one_missed_row(catch_up: str) -> None:
     missed, *late = plan(schedule("every 1s", due=START + SECOND, catch_up=catch_up), START + 20 * SECOND).runs
     assert (missed.state, missed.count, missed.last_due_at) == (RunState.MISSED, 15, START + 15 * SECOND)
     assert [run.due_at - START for run in late] == [second * SECOND for second in range(16, 21)]
+    assert ("only those that are still on time are run" in (missed.reason or "")) == (catch_up == "latest")
+    assert "only the latest" not in (missed.reason or "")
 
 
 def test_the_row_says_why_nobody_saw_its_due_times() -> None:

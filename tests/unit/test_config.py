@@ -12,6 +12,7 @@ import pytest
 from ostinato.config import SHORTEST_LEASE, Settings, load_settings, split_address, switched_off
 from ostinato.errors import InvalidInput, TimingError
 from ostinato.tuning import DEFAULT_TUNING
+from tests.closed_folders import close
 
 
 def write(folder: Path, text: str) -> Path:
@@ -132,6 +133,27 @@ def test_a_wrong_file_is_told_by_its_field(tmp_path: Path, text: str, field: str
     with pytest.raises(InvalidInput, match=says) as raised:
         load_settings(write(tmp_path, text), {})
     assert raised.value.field == field
+
+
+def test_a_file_that_cannot_be_read_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "ostinato.toml").write_bytes(b"# \xff")
+    with pytest.raises(InvalidInput, match=r"ostinato\.toml cannot be read: .*utf-8"):
+        load_settings(tmp_path, {})
+
+    def refuse(*_: Any, **__: Any) -> str:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "read_text", refuse)
+    with pytest.raises(InvalidInput, match=r"ostinato\.toml cannot be read: .*Permission denied") as raised:
+        load_settings(tmp_path, {})
+    assert raised.value.field == "ostinato.toml"
+
+
+def test_a_folder_that_this_user_may_not_look_into_has_no_settings_for_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    close(write(tmp_path, "slots = 3"), monkeypatch)
+    assert load_settings(tmp_path, {}).slots == Settings().slots
 
 
 def test_a_wrong_lane_in_the_environment_is_told_by_its_name(tmp_path: Path) -> None:

@@ -102,7 +102,8 @@ def test_any_other_address_is_refused_and_the_refusal_says_how_to_allow_it(
     refusal = NOBODY.refusal("example.com", address)
     assert refusal is not None
     assert kind in refusal
-    assert refusal.endswith(f'allow it with http_allow = ["{network}"] in ostinato.toml')
+    fix = f'allow it with http_allow = ["{network}"] in ostinato.toml, or OSTINATO_HTTP_ALLOW={network}'
+    assert refusal.endswith(fix)
     assert AllowedHosts([network]).refusal("example.com", address) is None
 
 
@@ -113,7 +114,8 @@ def test_private_allows_everything(address: str) -> None:
 
 def test_the_refusal_reads_as_a_sentence() -> None:
     assert NOBODY.refusal("x", "10.0.0.3") == (
-        '10.0.0.3, which is a private address; allow it with http_allow = ["10.0.0.0/8"] in ostinato.toml'
+        '10.0.0.3, which is a private address; allow it with http_allow = ["10.0.0.0/8"] in ostinato.toml, '
+        "or OSTINATO_HTTP_ALLOW=10.0.0.0/8"
     )
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from cyclopts import App
 
 from ostinato.cli.console import Styled, emit_json, fields, paragraph, say, tell
-from ostinato.cli.open_database import load_app, opened
+from ostinato.cli.open_database import absent_file, load_app, opened
 from ostinato.cli.options import NO_COMMON, Common
 from ostinato.errors import NotFound
 from ostinato.plurals import counted
@@ -131,10 +131,7 @@ def quarantine(*, clear: bool = False, common: Common = NO_COMMON) -> None:
 
 def _require_file(common: Common) -> None:
     """A copy or a check of what is not there would make it first, and find it well."""
-    from ostinato.config import database_file
-
-    path = database_file(load_app(common).settings.db)
-    if path is not None and not path.exists():
+    if (path := absent_file(load_app(common).settings.db)) is not None:
         raise NotFound(f"there is no database {path}: name another with --db")
 
 

@@ -20,7 +20,7 @@ from ostinato.cli.doctor_outboxes import examine_outboxes
 from ostinato.cli.doctor_telegram import examine_telegram, examine_telegram_settings
 from ostinato.cli.doctor_work import examine_work
 from ostinato.cli.finding import NAMED, Finding, named
-from ostinato.cli.open_database import OpenDatabase, load_app, opened
+from ostinato.cli.open_database import OpenDatabase, absent_file, load_app, opened
 from ostinato.cli.options import NO_COMMON, Common
 from ostinato.errors import InvalidInput, OstinatoError, StoreUnavailable
 from ostinato.plurals import counted
@@ -76,7 +76,7 @@ def _examine(common: Common, *, send: bool) -> Iterator[Finding]:
     yield (trust := _trust(path))
     if trust.status == "fail":
         return
-    if path is not None and not path.exists():
+    if absent_file(settings.db) is not None:
         fix = "run 'ostinato up' or 'ostinato db migrate' to make it, or name another with --db"
         yield Finding("database", "warn", f"there is no file {path}", fix)
         return
@@ -134,9 +134,9 @@ def _processes() -> Finding:
 
 
 def _file(path: Path) -> Finding:
-    mode = stat.S_IMODE(path.stat().st_mode)
     if not os.access(path, os.R_OK | os.W_OK) or not os.access(path.parent, os.W_OK):
         return Finding("file", "fail", f"{path} cannot be written by this user", f"let this user write {path.parent}")
+    mode = stat.S_IMODE(path.stat().st_mode)
     if mode & 0o077:
         return Finding("file", "warn", f"{path} can be read by others (mode {mode:04o})", f"chmod 600 {path}")
     return Finding("file", "ok", f"{path} is writable, and private (mode {mode:04o})")

@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ostinato.api.app import create_metrics_app
-from ostinato.cli.server import Flags, serving
-from ostinato.config import split_address
+from ostinato.cli.server import Flags, check_listening, serving
+from ostinato.config import Settings, split_address
 from ostinato.service.metrics import ConnectionCounts, collect_metrics
 from ostinato.wiring import NO_ENGINE
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ostinato.service.services import Services
     from ostinato.wiring import Container
 
-__all__ = ["MetricsServer", "serving_metrics"]
+__all__ = ["MetricsServer", "check_metrics", "serving_metrics"]
 
 _FLAGS = Flags(
     elsewhere="--metrics",
@@ -35,9 +35,8 @@ class MetricsServer:
     """A worker as its small server knows it; answers api.container.ApiContainer."""
 
     def __init__(self, view: Container, address: str) -> None:
-        host, port = split_address(address)
         self._view = view
-        self.settings = replace(view.settings, host=host, port=port)
+        self.settings = _listening_at(view.settings, address)
         self.engine: Engine | None = None
         """None until it is started."""
 
@@ -71,3 +70,13 @@ async def serving_metrics(view: Container, address: str, talk: Callable[[str], N
     async with serving(server, talk, create=create_metrics_app, flags=_FLAGS) as found:
         talk(f"metrics at {found}/metrics")
         yield server
+
+
+async def check_metrics(settings: Settings, address: str) -> None:
+    """Refuse what `serving_metrics` would refuse, as `check_listening` does."""
+    await check_listening(_listening_at(settings, address), _FLAGS)
+
+
+def _listening_at(settings: Settings, address: str) -> Settings:
+    host, port = split_address(address)
+    return replace(settings, host=host, port=port)

@@ -18,13 +18,14 @@ from ostinato.errors import InvalidInput
 
 if TYPE_CHECKING:
     import asyncio
+    from pathlib import Path
     from types import ModuleType
 
     from ostinato.app import Ostinato
     from ostinato.service.services import Services
     from ostinato.wiring import Container
 
-__all__ = ["OpenDatabase", "load_app", "opened", "os_user", "project_app"]
+__all__ = ["OpenDatabase", "absent_file", "load_app", "opened", "os_user", "project_app"]
 
 T = TypeVar("T")
 
@@ -95,6 +96,22 @@ def opened(common: Common, *, host: str | None = None, port: int | None = None) 
             yield OpenDatabase(app, container, runner)
         finally:
             runner.run(container.close())
+
+
+def absent_file(db: str) -> Path | None:
+    """The SQLite file of this database, if there is none: opening it would make one. Where this user may not look,
+    opening it says so."""
+    from ostinato.config import database_file
+
+    path = database_file(db)
+    if path is not None:
+        try:
+            path.stat()
+        except (FileNotFoundError, NotADirectoryError):
+            return path
+        except OSError:
+            return None
+    return None
 
 
 def os_user() -> str:

@@ -16,11 +16,14 @@ import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from ostinato.cli.console import restore_streams
 from ostinato.logs import get_logger
 from ostinato.signal_reader import say_last
+
+if TYPE_CHECKING:
+    from ostinato.config import Settings
 
 __all__ = ["Launch"]
 
@@ -51,16 +54,31 @@ class Launch:
     def of_this_process(cls) -> Launch:
         """As it is now: before the user's code is loaded."""
         is_trial = os.environ.pop(_TRIAL, None) is not None
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGUSR1, _too_early)  # else one that comes before somebody listens would end it
         try:
             folder = os.getcwd()
         except FileNotFoundError:
             folder = None
         return cls((sys.executable, *sys.orig_argv[1:]), folder, os.environ.copy(), is_trial)
 
-    def end_trial(self) -> NoReturn:
-        """It loads. What the app has begun at its import is not waited for."""
-        from ostinato.cli.ending import end_now
+    def end_trial(self, settings: Settings, *, page: bool = False) -> NoReturn:
+        """It loads. What else the settings ask for is refused here if it can be told without the database, which may
+        have to be migrated. What the app has begun at its import is not waited for."""
+        import asyncio
 
+        from ostinato.cli.ending import end_now
+        from ostinato.wiring import open_store
+
+        open_store(settings.db)  # a kind of database that there is; nothing is opened
+        if page:
+            from ostinato.cli.server import check_listening
+
+            asyncio.run(check_listening(settings))
+        elif settings.metrics is not None:
+            from ostinato.cli.metrics_server import check_metrics
+
+            asyncio.run(check_metrics(settings, settings.metrics))
         _run_exit_functions()
         end_now(0)
 
@@ -124,6 +142,10 @@ class Launch:
             # Not by an exception: what would be cleaned up on its way is cleaned up already.
             say_last(f"error: cannot start anew: {error}")
             os._exit(_FAILED)
+
+
+def _too_early(*_: object) -> None:
+    """It starts just now, with the code that is there."""
 
 
 def _run_exit_functions() -> None:

@@ -13,7 +13,7 @@ import logging
 import shlex
 import socket
 import ssl
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -39,7 +39,7 @@ from ostinato.service.audit import acting
 if TYPE_CHECKING:
     from ostinato.api.container import ApiContainer
 
-__all__ = ["Flags", "address_text", "lasting", "login_link", "serving"]
+__all__ = ["Flags", "address_text", "check_listening", "lasting", "login_link", "serving"]
 
 _log = get_logger(__name__)
 
@@ -266,23 +266,40 @@ def _refused(error: OSError, host: str, port: int, flags: Flags) -> OstinatoErro
     return OstinatoError(f"cannot listen at {host}, port {port}: {error.strerror}")
 
 
+async def check_listening(settings: Settings, flags: Flags = _FLAGS) -> None:
+    """Refuse what `serving` would refuse, as far as it can be told beside a process that listens there, and without its
+    database."""
+    tls_context(settings)
+    for one in await _listen(settings.host, 0, flags):  # another port: that one is taken
+        one.close()
+    _refuse(settings, flags, _in_the_clear(settings, flags))
+
+
 async def _check_open(container: ApiContainer, flags: Flags) -> None:
     """Beyond this machine, nothing crosses in the clear, and nobody comes in without a token. All is told at once."""
     settings = container.settings
     if is_loopback(settings.host):
         return
-    missing = []
-    if not (settings.tls_cert or settings.trusted_proxies):
-        missing.append(
-            f"without TLS, anybody on the network can read tokens and logins: {flags.tls}; or, if a proxy in front of "
-            "it speaks TLS, put the proxy's address into the setting trusted_proxies "
-            '(trusted_proxies = ["10.0.0.5"])'
-        )
+    missing = _in_the_clear(settings, flags)
     if not await container.services.access.has_tokens():
         missing.append(
             "there is no token yet that others on the network could log in with: make one with 'ostinato token add "
             "NAME --role admin'"
         )
+    _refuse(settings, flags, missing)
+
+
+def _in_the_clear(settings: Settings, flags: Flags) -> list[str]:
+    if is_loopback(settings.host) or settings.tls_cert or settings.trusted_proxies:
+        return []
+    return [
+        f"without TLS, anybody on the network can read tokens and logins: {flags.tls}; or, if a proxy in front of "
+        "it speaks TLS, put the proxy's address into the setting trusted_proxies "
+        '(trusted_proxies = ["10.0.0.5"])'
+    ]
+
+
+def _refuse(settings: Settings, flags: Flags, missing: Sequence[str]) -> None:
     if missing:
         told = "; and ".join(missing)
         raise InvalidInput(

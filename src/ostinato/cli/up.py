@@ -74,7 +74,7 @@ def up(
         runs.addFilter(_is_not_in_the_list)
     app = _load(engine, common, log, host=host, port=port, tls=tls)
     if launch.is_trial:
-        launch.end_trial()
+        launch.end_trial(app.settings, page=True)
     if (why := _switched_off(app)) is not None:
         return _serve_page(app, common, talk, why, manager, launch)
     return _serve(app, common, _tell_line if shows_runs else None, talk, manager, launch, page=True)
@@ -121,7 +121,7 @@ def worker(
     if (why := _switched_off(app)) is not None:
         raise Conflict(f"{why}; a worker without an engine has nothing to do")
     if launch.is_trial:
-        launch.end_trial()
+        launch.end_trial(app.settings)
     return _serve(app, common, None, talk, manager, launch, metrics=app.settings.metrics)
 
 

@@ -44,7 +44,7 @@ def web(
     # Before there is a loop: what the user's module does at import may want one of its own.
     app = load_app(common, host=host, port=port, tls=tls, log=log)
     if launch.is_trial:
-        launch.end_trial()
+        launch.end_trial(app.settings, page=True)
     raise_descriptor_limit()
     with closing(manager):
         return asyncio.run(serve_page(app, talk, manager, launch, as_json=common.json))

@@ -183,6 +183,7 @@ def _missed(
     absence: str,
 ) -> NewRun:
     """One row for all due times from `first` up to `before` (or to `last`), which nobody ran."""
+    is_one_run = before == last
     if before is not None:
         previous = timing.previous(from_micros(before - 1))
         last = first if previous is None else max(first, to_micros(previous))
@@ -191,7 +192,7 @@ def _missed(
     if schedule.kind == CheckIn.kind:
         reason = f"due while {absence}: nobody can know whether it was done"
     elif policy.catch_up is CatchUp.LATEST and before is not None:
-        reason += ": only the latest due time is run"
+        reason += f": only {'the latest due time is' if is_one_run else 'those that are still on time are'} run"
     elif policy.catch_up is not CatchUp.NONE:
         cause = Cause.OUTSIDE_WINDOW
         reason += ", but this was outside of its window or above its cap"

@@ -132,6 +132,8 @@ class Weekly(_OnceADay):
         if days and day:
             raise TimingError("give either days or day, not both", hint="Weekly(day='mon', hour=9)")
         given = days or day
+        if not isinstance(given, Iterable):  # of numbers, nobody knows which day is the first
+            raise TimingError(f"{given!r} is not a weekday", hint="Weekly('mon,thu', 9, 0)")
         names = given.split(",") if isinstance(given, str) else list(given)
         found: set[int] = set()
         for name in names:

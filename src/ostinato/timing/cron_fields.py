@@ -158,6 +158,9 @@ def _diagnosis(item: str, field: Field, name: str) -> tuple[str, str]:
     """What is wrong with an item, and a right item in its place."""
     low, high = min(RANGES[field]), max(RANGES[field])
     allowed = f"{low} to {high}"
+    if found := re.fullmatch(r"(\d*)~\d*", item):
+        right = found[1] if _number(found[1], field) in RANGES[field] else f"{low}"
+        return f"{name} {item!r}: choose one; a jitter behind the timing spreads the start", right
     if "/" in item:
         base, _, step = item.partition("/")
         if not step.isdecimal() or int(step) == 0:

@@ -206,6 +206,8 @@ def test_the_end_of_the_calendar_is_an_end_and_not_a_crash() -> None:
         lambda: Weekly("", 9),
         lambda: Weekly([], 9),
         lambda: Weekly("mon,xyz", 9),
+        lambda: Weekly(1, 9),  # type: ignore[arg-type]
+        lambda: Weekly(day=0),  # type: ignore[arg-type]
         lambda: Monthly(0, 9),
         lambda: Monthly(32, 9),
         lambda: Monthly("first", 9),  # type: ignore[arg-type]

@@ -30,6 +30,8 @@ _PASSED_OVER = re.compile(
     r"(\w+=\S*\s+|cd\s+\S+\s*(&&|;)\s*|(sudo|nice|ionice|chronic|exec|time)\s+(-\S+\s+(\d+\s+)?)*)*"
 )
 """What may stand before the program in a command: it says nothing of what the command is."""
+_LONGEST = 100
+"""Of what a name has of its program: with the rest, it is one of a schedule."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +164,7 @@ def _program(command: str) -> str:
     passed = _PASSED_OVER.match(first)
     words = first[passed.end() if passed is not None else 0 :].split()
     name = re.sub(r"[^\w.-]", "", PurePath(words[0]).name) if words else ""
-    return name or "job"
+    return name.lstrip("-.")[:_LONGEST] or "job"  # what begins with a hyphen would be a flag of commands
 
 
 def _text_of(work: Shell) -> str:

@@ -8,14 +8,15 @@ import pwd
 import shutil
 import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Group, Parameter
 
 from ostinato.cli.console import Column, emit_json, say, table, warn
-from ostinato.cli.open_database import OpenDatabase, load_app, opened, os_user
+from ostinato.cli.open_database import OpenDatabase, absent_file, load_app, opened, os_user
 from ostinato.cli.options import NO_COMMON, Common
 from ostinato.cli.policy import policy_options, with_policy_flags
 from ostinato.cli.schedule.change import did_to
@@ -94,47 +95,63 @@ def import_crontab(
     dry_run
         Only show what would be added, changed and missing.
     """
-    from ostinato.config import database_file
-
     settings = load_app(common).settings
     crontab = _read(file, tz or settings.tz, system)
-    works = _works(crontab.jobs)
-    options = _AS_CRON | policy_options(policy)
-    path = database_file(settings.db)
-
-    def plan(existing: Sequence[Schedule]) -> Plan:
-        from ostinato.cli.schedule.crontab_plan import make_plan
-        from ostinato.models.policy import make_policy
-        from ostinato.models.work import default_policy
-
-        return make_plan(
-            crontab.jobs,
-            works,
-            existing,
-            zone=tz or settings.tz,
-            prefix=prefix,
-            owner=_owner(file, source),
-            policy=make_policy({**default_policy("shell"), **options}),
-        )
-
-    if dry_run and path is not None and not path.exists():
+    given = {**_AS_CRON, **policy_options(policy), "owner": _owner(file, source)}
+    plan = partial(_plan, crontab.jobs, _works(crontab.jobs), given, zone=tz or settings.tz, prefix=prefix)
+    if dry_run and absent_file(settings.db) is not None:
         _show(plan([]), as_json=common.json)
     else:
         with opened(common) as database:
             planned = plan(database.ask(database.services.schedules.list()))
-            wrong = planned.taken() or (planned.twice() if disable_missing is None and not disabled else None)
-            if dry_run:
-                _show(planned, as_json=common.json)
-                if wrong is not None:
-                    warn(f"without --dry-run this is refused: {wrong}")
-            elif wrong is not None:
-                raise wrong
-            else:
-                given = {**options, "owner": _owner(file, source), "enabled": not disabled, "note": None}
-                _carry_out(database, planned, given, disable_missing=bool(disable_missing), as_json=common.json)
-        if planned.missing and (dry_run or not disable_missing):
-            _tell_missing(planned.missing)
-    _tell_rest(crontab, is_told="notify" in options)
+            told = {**given, "enabled": not disabled, "note": None}
+            _import(database, planned, told, dry_run=dry_run, disable_missing=disable_missing, as_json=common.json)
+    _tell_rest(crontab, is_told="notify" in given)
+
+
+def _plan(
+    jobs: Sequence[CrontabJob],
+    works: Sequence[Shell],
+    given: Mapping[str, Any],
+    existing: Sequence[Schedule],
+    *,
+    zone: str,
+    prefix: str,
+) -> Plan:
+    from ostinato.cli.schedule.crontab_plan import make_plan
+    from ostinato.models.policy import make_policy
+    from ostinato.models.work import default_policy
+
+    owner, options = given["owner"], {name: value for name, value in given.items() if name != "owner"}
+    policy = make_policy({**default_policy("shell"), **options})
+    return make_plan(jobs, works, existing, zone=zone, prefix=prefix, owner=owner, policy=policy)
+
+
+def _import(
+    database: OpenDatabase,
+    plan: Plan,
+    given: dict[str, Any],
+    *,
+    dry_run: bool,
+    disable_missing: bool | None,
+    as_json: bool,
+) -> None:
+    """Carry the plan out, or only show it; refused if that would change what is not its own, or run a job twice."""
+    from ostinato.service.schedules.drafts import check_name
+
+    for line in plan.lines:  # before anything is written
+        check_name(line.name)
+    wrong = plan.taken() or (plan.twice() if disable_missing is None and given["enabled"] else None)
+    if dry_run:
+        _show(plan, as_json=as_json)
+        if wrong is not None:
+            warn(f"without --dry-run this is refused: {wrong}")
+    elif wrong is not None:
+        raise wrong
+    else:
+        _carry_out(database, plan, given, disable_missing=bool(disable_missing), as_json=as_json)
+    if plan.missing and (dry_run or not disable_missing):
+        _tell_missing(plan.missing)
 
 
 def _owner(file: str, source: str | None) -> str:

@@ -123,7 +123,9 @@ class AllowedHosts:
         if special is None or self._everything or self._has_name(host) or self._has_address(found):
             return None
         kind, network = special
-        return f'{found}, which is {kind}; allow it with {self._setting} = ["{network}"] in ostinato.toml'
+        setting = self._setting
+        fix = f'allow it with {setting} = ["{network}"] in ostinato.toml, or OSTINATO_{setting.upper()}={network}'
+        return f"{found}, which is {kind}; {fix}"
 
     def _has_address(self, address: Address) -> bool:
         wrapped = _wrapped(address)

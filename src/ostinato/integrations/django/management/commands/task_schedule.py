@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from ostinato.config import database_file
+from ostinato.cli.open_database import absent_file
 from ostinato.errors import OstinatoError
 from ostinato.integrations.django import jobs
 from ostinato.integrations.django.management.columns import write_json, write_table
@@ -46,8 +46,7 @@ class Command(BaseCommand):
 
 def _is_there() -> bool:
     """Whether there is a file to look into: a look makes none."""
-    file = database_file(jobs.settings.db)
-    return file is None or file.exists()
+    return absent_file(jobs.settings.db) is None
 
 
 def _declared(name: str) -> dict[str, Any]:
