@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
@@ -10,7 +9,6 @@ import psycopg
 import pytest
 
 from ostinato import KeyBusy, Ostinato, RunState
-from ostinato.config import Settings
 from ostinato.tasks import Task
 from ostinato.tuning import Tuning
 
@@ -18,20 +16,15 @@ PATIENT = Tuning(key_free_seconds=60)
 IMPATIENT = Tuning(key_free_seconds=0)
 
 
-@pytest.fixture(params=[PATIENT])
-def app(postgres_url: str, request: pytest.FixtureRequest) -> Iterator[Ostinato]:
-    app = Ostinato(settings=Settings(db=postgres_url, tz="UTC", tuning=request.param))
-    yield app
-    app.stop(grace=0)
-
-
 @pytest.fixture
-def greet(app: Ostinato) -> Task[..., Any]:
-    @app.task("greet", retry=0)
-    def greet(name: str = "") -> str:
-        return f"hello {name}"
+def url(postgres_url: str) -> str:
+    return postgres_url
 
-    return greet
+
+@pytest.fixture(params=[PATIENT])
+def tuning(request: pytest.FixtureRequest) -> Tuning:
+    given: Tuning = request.param
+    return given
 
 
 @pytest.mark.parametrize("session", [None, "chat"])
@@ -51,7 +44,7 @@ def test_who_wants_the_same_key_waits_for_the_end_of_the_transaction_and_others_
     assert is_first is (ends == "commit")
 
 
-@pytest.mark.parametrize("app", [IMPATIENT], indirect=True)
+@pytest.mark.parametrize("tuning", [IMPATIENT], indirect=True)
 def test_a_transaction_that_stays_open_too_long_is_named(
     app: Ostinato, greet: Task[..., Any], postgres_url: str
 ) -> None:

@@ -35,22 +35,6 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return url_of(request, tmp_path)
 
 
-@pytest.fixture
-def app(url: str) -> Iterator[Ostinato]:
-    app = Ostinato(url, tz="UTC")
-    yield app
-    app.stop(grace=0)
-
-
-@pytest.fixture
-def greet(app: Ostinato) -> Task[..., Any]:
-    @app.task("greet", retry=0)
-    def greet(name: str = "") -> str:
-        return f"hello {name}"
-
-    return greet
-
-
 @pytest.fixture(params=SHARED)
 def shop_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
