@@ -82,3 +82,10 @@ def test_engines_that_name_no_database_are_outboxes_of_their_own(
             pending = greet.using(connection=session).enqueue("ada")
             session.commit()
         assert pending.result(timeout="60s") == "hello ada"
+
+
+async def test_an_async_connection_that_is_not_open_is_told_to_be_opened(greet: Task[..., Any], tmp_path: Path) -> None:
+    pytest.importorskip("aiosqlite")
+    engine = create_async_engine(f"sqlite+aiosqlite:///{tmp_path}/shop.db", poolclass=NullPool)
+    with pytest.raises(InvalidInput, match=r"is not open; async with engine\.connect\(\) as connection: …"):
+        await greet.using(connection=engine.connect()).aio.enqueue("ada")
