@@ -17,6 +17,7 @@ from sqlalchemy.pool import NullPool
 from ostinato import Ostinato
 from ostinato.coroutines import driven
 from ostinato.integrations.transactions import table
+from ostinato.models.outbox import OutboxRow
 from ostinato.tasks import Task
 
 
@@ -53,6 +54,13 @@ def test_each_row_is_changed_by_its_id_alone_so_that_nobody_waits_for_open_trans
         ("id = %s", ("a",)),
         ("id = %s", ("b",)),
     ]
+
+
+def test_an_error_is_cut_to_what_a_column_can_hold() -> None:
+    db = Sent()
+    driven(table.refuse(db, OutboxRow("a", 1, "greet", "", tries=1), "x" * 100_000, 7))
+    ((_, values),) = db.statements
+    assert values == (2, "x" * 2_000, 7, "a")
 
 
 @pytest.fixture

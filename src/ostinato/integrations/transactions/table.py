@@ -49,6 +49,8 @@ _DUE = f"SELECT {_COLUMNS} FROM {TABLE} WHERE try_at <= %s ORDER BY try_at, crea
 _LIST = f"SELECT {_COLUMNS} FROM {TABLE} ORDER BY created_at, id LIMIT %s"
 _REFUSE = f"UPDATE {TABLE} SET tries = %s, error = %s, try_at = %s WHERE id = %s"
 _RETRY = f"UPDATE {TABLE} SET tries = 0, error = NULL, try_at = 0 WHERE id = %s"
+_LONGEST_ERROR = 2_000
+"""A text of MySQL has its bounds, and people theirs."""
 _AT_ONCE = 100
 """Rows of one statement: databases bound how many values it may have."""
 
@@ -126,7 +128,7 @@ async def delete(db: Connection, dialect: str, ids: Sequence[str]) -> None:
 
 async def refuse(db: Connection, row: OutboxRow, error: str, try_at: Micros | None) -> None:
     """The ledger does not take this row; when to try it again."""
-    await db.fetch(_REFUSE, (row.tries + 1, error, try_at, row.id))
+    await db.fetch(_REFUSE, (row.tries + 1, error[:_LONGEST_ERROR], try_at, row.id))
 
 
 async def retry(db: Connection, id: str | None) -> int:
