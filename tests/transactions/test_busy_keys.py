@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
+from sqlalchemy import create_engine
+from sqlalchemy.pool import NullPool
 
 from ostinato import KeyBusy, Ostinato, RunState
 from ostinato.tasks import Task
@@ -55,3 +58,25 @@ def test_a_transaction_that_stays_open_too_long_is_named(
         assert greet.using(key="other").enqueue("third").id is not None, "the writer goes on"
         connection.commit()
     assert greet.using(key="k").enqueue("second").get().state is RunState.QUEUED
+
+
+def test_a_row_of_an_outbox_with_such_a_key_is_tried_again_and_holds_up_no_other(
+    app: Ostinato, greet: Task[..., Any], postgres_url: str, tmp_path: Path
+) -> None:
+    shop = create_engine(f"sqlite:///{tmp_path}/shop.db", poolclass=NullPool)
+    outbox = app.outbox(shop)
+    outbox.create()
+    with shop.begin() as other:
+        greet.using(connection=other, key="k").enqueue("second")
+        beside = greet.using(connection=other).enqueue("beside")
+    rows = outbox.list()
+    with psycopg.connect(postgres_url) as connection:
+        taken = greet.using(connection=connection, key="k").enqueue("first")
+        (refusal,) = app._host.run(lambda container: container.services.transactions.take(rows)).refused
+        assert "still open has enqueued with the key 'k'" in refusal.error
+        assert beside.get().state is RunState.QUEUED
+        connection.commit()
+    done = app._host.run(lambda container: container.services.transactions.take(rows)).done
+    assert set(done) == {row.id for row in rows}
+    assert [run.id for run in app.runs.list() if run.key == "k"] == [taken.id]
+    assert len(app.runs.list()) == 2
