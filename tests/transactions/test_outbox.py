@@ -35,22 +35,6 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return url_of(request, tmp_path)
 
 
-@pytest.fixture
-def app(url: str) -> Iterator[Ostinato]:
-    app = Ostinato(url, tz="UTC")
-    yield app
-    app.stop(grace=0)
-
-
-@pytest.fixture
-def greet(app: Ostinato) -> Task[..., Any]:
-    @app.task("greet", retry=0)
-    def greet(name: str = "") -> str:
-        return f"hello {name}"
-
-    return greet
-
-
 @pytest.fixture(params=SHARED)
 def shop_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
@@ -187,15 +171,17 @@ def test_rows_that_are_refused_do_not_block_the_others_and_are_given_up_after_so
         connection.execute(text(INSERT), {"id": "of another task", "body": wrong})
         late = body.replace('"due_at":', '"due_at":99999')
         connection.execute(text(INSERT), {"id": "never due", "body": late})
+        nested = body.replace('"policy":"{', '"policy":"{\\"retry\\":' + "[" * 5000 + "]" * 5000 + ",")
+        connection.execute(text(INSERT), {"id": "nested", "body": nested})
     clock = FakeClock()
     outbox = app.outbox(shop)
     drainer = drainer_of(app, outbox, clock)
-    assert drain(app, drainer) == 4
+    assert drain(app, drainer) == 5
     assert good.get().state is RunState.QUEUED
     assert drain(app, drainer) == 0
     for _ in range(5):
         clock.advance("1h")
-        assert drain(app, drainer) == 3
+        assert drain(app, drainer) == 4
     clock.advance("1d")
     assert drain(app, drainer) == 0
     failed = {row.id: row for row in outbox.list()}
@@ -204,6 +190,7 @@ def test_rows_that_are_refused_do_not_block_the_others_and_are_given_up_after_so
     assert "not readable" in (failed["unreadable"].error or "")
     assert "'greets'" in (failed["of another task"].error or "")
     assert failed["never due"].error
+    assert failed["nested"].error == "its policy is nested too deep"
     assert len(app.runs.list()) == 1
 
 

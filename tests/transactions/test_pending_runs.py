@@ -31,13 +31,6 @@ class Receipt:
 
 
 @pytest.fixture
-def app(tmp_path: Path) -> Iterator[Ostinato]:
-    app = Ostinato(f"sqlite:///{tmp_path}/ledger.db", tz="UTC")
-    yield app
-    app.stop(grace=0)
-
-
-@pytest.fixture
 def shop(app: Ostinato, tmp_path: Path) -> Iterator[Engine]:
     engine = create_engine(f"sqlite:///{tmp_path}/shop.db", poolclass=NullPool)
     app.outbox(engine).create()

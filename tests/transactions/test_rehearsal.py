@@ -18,8 +18,8 @@ from tests.transactions.callers import configure_django
 
 
 @pytest.fixture
-def app() -> Ostinato:
-    return Ostinato("postgresql://nobody@127.0.0.1:1/never", tz="UTC")
+def url() -> str:
+    return "postgresql://nobody@127.0.0.1:1/never"
 
 
 @pytest.fixture

@@ -7,35 +7,27 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import psycopg
 import pytest
 from psycopg.rows import dict_row
+from sqlalchemy import create_engine
+from sqlalchemy.orm import Session
+from sqlalchemy.pool import NullPool
 
 from ostinato import InvalidInput, NotFound, Ostinato, Run, RunContext, RunState
 from ostinato.errors import StoreError
 from ostinato.tasks import Task
-from tests.transactions.callers import CALLERS, OpenCaller
+from tests.transactions.callers import CALLERS, OpenCaller, sqlalchemy_url
 
 _SETTINGS = "SELECT string_agg(name || '=' || setting, ' ' ORDER BY name) FROM pg_settings"
 
 
 @pytest.fixture
-def app(postgres_url: str) -> Iterator[Ostinato]:
-    app = Ostinato(postgres_url, tz="UTC")
-    yield app
-    app.stop(grace=0)
-
-
-@pytest.fixture
-def greet(app: Ostinato) -> Task[..., Any]:
-    @app.task("greet", retry=0)
-    def greet(name: str = "") -> str:
-        return f"hello {name}"
-
-    return greet
+def url(postgres_url: str) -> str:
+    return postgres_url
 
 
 @pytest.fixture(params=[pytest.param(CALLERS[name], id=name) for name in CALLERS])
@@ -224,6 +216,35 @@ def test_who_may_not_write_to_the_ledger_is_told_the_grants(
             assert greet.using(connection=connection, key="k", session="s").enqueue("ada").id is not None
         finally:
             connection.rollback()
+
+
+def test_a_transaction_of_two_phases_is_refused_before_it_cannot_be_prepared(
+    app: Ostinato, greet: Task[..., Any], postgres_url: str
+) -> None:
+    refused = partial(pytest.raises, InvalidInput, match="PostgreSQL prepares no transaction that has one")
+    engine = create_engine(sqlalchemy_url(postgres_url), poolclass=NullPool)
+    with psycopg.connect(postgres_url) as connection:
+        connection.tpc_begin("shop")
+        with refused():
+            greet.using(connection=connection).enqueue("ada")
+        connection.tpc_rollback()
+        greet.using(connection=connection).enqueue("ada")
+    with engine.connect() as two_phases:
+        transaction = two_phases.begin_twophase()
+        with refused():
+            greet.using(connection=two_phases).enqueue("ada")
+        transaction.rollback()
+    with Session(engine, twophase=True) as session, refused():
+        greet.using(connection=session).enqueue("ada")
+    assert len(all_runs(app)) == 1
+
+
+def test_a_refused_call_begins_no_transaction_in_a_session(greet: Task[..., Any], postgres_url: str) -> None:
+    engine = create_engine(sqlalchemy_url(postgres_url), poolclass=NullPool)
+    with Session(engine) as session:
+        with pytest.raises(InvalidInput):
+            greet.using(connection=session).enqueue(object())
+        assert not session.in_transaction()
 
 
 def test_a_connection_that_is_awaited_is_refused_in_sync_code(app: Ostinato, greet: Task[..., Any]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,13 +14,6 @@ from tests.spans import Spans, id_of, spans
 from tests.transactions.callers import CALLERS, configure_django
 
 __all__ = ["spans"]
-
-
-@pytest.fixture
-def app(tmp_path: Path) -> Iterator[Ostinato]:
-    app = Ostinato(f"sqlite:///{tmp_path}/jobs.db", tz="UTC")
-    yield app
-    app.stop(grace=0)
 
 
 def test_a_row_of_an_outbox_takes_its_trace_along(app: Ostinato, spans: Spans, tmp_path: Path) -> None:

@@ -61,6 +61,14 @@ class Dog(pydantic.BaseModel):
     kind: Literal["dog"] = "dog"
 
 
+class Mail:
+    """Its values are text, as those of pydantic's EmailStr are."""
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        return handler.generate_schema(Annotated[str, pydantic.Field(pattern="@")])
+
+
 @dataclasses.dataclass
 class Counting:
     a: int
@@ -170,6 +178,12 @@ def test_what_would_arrive_changed_is_refused(kind: Any, value: Any, words: str)
         (Cat | Place, Cat(lives=1)),
         (list[Cat | Parcel], [Parcel(3), Cat(lives=2)]),
         (pydantic.PositiveInt, 5),
+        (pydantic.AwareDatetime, dt.datetime(2026, 1, 1, tzinfo=dt.UTC)),
+        (list[pydantic.PastDate] | None, [dt.date(2000, 1, 1)]),
+        (Mail, "ada@example.org"),
+        (dict[str, Mail], {"ada": "ada@example.org"}),
+        (pydantic.HttpUrl, pydantic.HttpUrl("https://example.org/")),
+        (pydantic.ByteSize, pydantic.ByteSize(1024)),
         (Ounces, 5),
         (Annotated[bytes, pydantic.Field(max_length=2)], b"\xff"),
         (Annotated[list[Parcel], pydantic.Field(max_length=2)], [Parcel(1)]),
@@ -188,6 +202,8 @@ def test_what_arrives_the_same_is_taken(kind: Any, value: Any) -> None:
         (pydantic.PositiveInt, -5, "int: Input should be greater than 0"),
         (pydantic.PositiveInt, "5", "int: Input should be a valid integer"),
         (Ounces, 0, "greater than or equal to 1"),
+        (Mail, "ada", "Mail: String should match pattern '@'"),
+        (pydantic.AwareDatetime, dt.datetime(2026, 1, 1), "AwareDatetime: Input should have timezone info"),
         (Annotated[str, pydantic.Field(max_length=2)], "too long", "str: String should have at most 2 characters"),
         (Annotated[str, pydantic.Field(max_length=2)] | None, "too long", "String should have at most 2 characters"),
         (list[pydantic.PositiveInt], [1, -1], "1: Input should be greater than 0"),

@@ -31,9 +31,17 @@ def names_pydantic(kind: Any) -> bool:
 
 
 def has_constraints(kind: Any) -> bool:
-    """Whether an annotation has constraints that only pydantic knows: `Annotated[int, pydantic.Field(ge=0)]`."""
-    said = [one for part in _parts(kind) for one in getattr(part, "__metadata__", ())]
-    return any(map(_is_constraint, said)) and importlib.util.find_spec("pydantic") is not None
+    """Whether an annotation says what only pydantic knows: `Annotated[int, pydantic.Field(ge=0)]`, or EmailStr, whose
+    values are no EmailStr, but text."""
+    parts = list(_parts(kind))
+    said = [one for part in parts for one in getattr(part, "__metadata__", ())]
+    is_said = any(map(_is_constraint, said)) or any(map(_is_type_alone, parts))
+    return is_said and importlib.util.find_spec("pydantic") is not None
+
+
+def _is_type_alone(kind: Any) -> bool:
+    """Whether it is a type of pydantic that is neither a model nor a dataclass."""
+    return isinstance(kind, type) and is_of_pydantic(kind) and not hasattr(kind, "__pydantic_validator__")
 
 
 def _is_constraint(metadata: Any) -> bool:

@@ -193,7 +193,8 @@ class Registry:
         store = stored.append
         try:
             for args, kwargs in calls:
-                store(Function(task, *encode(args, kwargs, from_json)))
+                by_position, by_name = encode(args, kwargs, from_json)
+                store(Function(task, by_position, by_name))
         except InvalidInput as error:
             if not isinstance(calls, Sized) or len(calls) > 1:
                 error.args = (f"calls[{len(stored)}]: {error}",)

@@ -23,8 +23,8 @@ _ONE_KIND = bytes.maketrans(b"{}", b"[]")
 
 def is_deeper(encoded: bytes, most: int = MOST_DEPTH) -> bool:
     """Whether a JSON text is nested deeper than this. It need not be right JSON."""
-    # Most have fewer brackets than that.
-    if encoded.count(b"[") + encoded.count(b"{") <= most:
+    # Most are shorter than that, or have fewer brackets.
+    if len(encoded) <= most or encoded.count(b"[") + encoded.count(b"{") <= most:
         return False
     brackets = _NO_BRACKETS.sub(b"", encoded).translate(_ONE_KIND)
     for _ in range(most):

@@ -195,6 +195,8 @@ def load_policy(text: str) -> Policy:
     try:
         given = msgspec.json.decode(text, type=dict[str, Any])
         return make_policy(given)
+    except RecursionError:
+        raise NotLoadable("its policy is nested too deep") from None
     except (msgspec.DecodeError, InvalidInput) as error:
         raise NotLoadable(f"its policy is not readable: {error}") from error
 

@@ -73,19 +73,19 @@ def _text(work: Work) -> str:
     is_call = isinstance(work, Function)
     if isinstance(work, Function):
         check_task(work.task, "give the name of a task, such as mail")
-    what = f"the arguments of task {work.needs!r} are" if is_call else f"this {work.kind} work is"
-    field = "args" if is_call else "json" if isinstance(work, Http) else "work"
     try:
         said = work if is_call else _said(work)
         encoded = msgspec.json.encode(said)
-        check_depth(encoded, what, field)
+        if is_deeper(encoded):
+            raise too_deep(*_in_words(work))
         if b"null" in encoded:  # which is what msgspec writes for NaN and infinity: JSON has neither
             check_finite(_values(work) if is_call else said)
     except InvalidInput:
         raise
     except RecursionError as error:
-        raise too_deep(what, field) from error
+        raise too_deep(*_in_words(work)) from error
     except (TypeError, ValueError, OverflowError) as error:
+        what, field = _in_words(work)
         if isinstance(work, Function) and (wrong := _not_json(work)) is not None:
             what = f"{wrong} of task {work.task!r} is"
         raise InvalidInput(
@@ -97,6 +97,13 @@ def _text(work: Work) -> str:
     if not is_call and work.kind in added_kinds():
         _check_reads_back(work, text)
     return text
+
+
+def _in_words(work: Work) -> tuple[str, str]:
+    """How an error about the JSON of a work begins, and which field it is about."""
+    if isinstance(work, Function):
+        return f"the arguments of task {work.task!r} are", "args"
+    return f"this {work.kind} work is", "json" if isinstance(work, Http) else "work"
 
 
 def _not_json(work: Function) -> str | None:

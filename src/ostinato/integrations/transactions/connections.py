@@ -192,7 +192,14 @@ class _AsyncSqlAlchemy:
 
     def __init__(self, given: Any) -> None:
         self._given = given
-        self._sync = _SqlAlchemy(given.sync_session if hasattr(given, "sync_session") else given.sync_connection)
+        sync = given.sync_session if hasattr(given, "sync_session") else given.sync_connection
+        if sync is None:
+            raise InvalidInput(
+                "this AsyncConnection is not open",
+                field="connection",
+                hint="async with engine.connect() as connection: …",
+            )
+        self._sync = _SqlAlchemy(sync)
 
     @property
     def dialect(self) -> str:

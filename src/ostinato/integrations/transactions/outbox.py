@@ -84,7 +84,7 @@ class Outbox:
 
     def remove(self, id: str) -> None:
         """Delete a row: its run is never enqueued, unless a node is taking it just now."""
-        self._found(id, self._ask(lambda one: one._run(lambda db: table.remove(db, id))))
+        self._found(id, self._ask(lambda one: one._run(lambda db: table.remove(db, one._database.dialect(), id))))
 
     def _ask(self, question: Callable[[Outbox], Coroutine[Any, Any, T]]) -> T:
         """On a thread of its own: who looks at it does not end what drains it."""
@@ -107,7 +107,7 @@ class Outbox:
         """Delete what is in the ledger, and note what is not and when to try it again."""
 
         async def write(db: Connection) -> None:
-            await table.delete(db, done)
+            await table.delete(db, self._database.dialect(), done)
             for row, error, try_at in refused:
                 await table.refuse(db, row, error, try_at)
 

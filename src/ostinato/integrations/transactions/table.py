@@ -47,8 +47,10 @@ _EXISTS = {
 _EXISTS["mariadb"] = _EXISTS["mysql"]
 _DUE = f"SELECT {_COLUMNS} FROM {TABLE} WHERE try_at <= %s ORDER BY try_at, created_at, id LIMIT %s"
 _LIST = f"SELECT {_COLUMNS} FROM {TABLE} ORDER BY created_at, id LIMIT %s"
-_REFUSED = "tries > 0"
 _REFUSE = f"UPDATE {TABLE} SET tries = %s, error = %s, try_at = %s WHERE id = %s"
+_RETRY = f"UPDATE {TABLE} SET tries = 0, error = NULL, try_at = 0 WHERE id = %s"
+_LONGEST_ERROR = 2_000
+"""A text of MySQL has its bounds, and people theirs."""
 _AT_ONCE = 100
 """Rows of one statement: databases bound how many values it may have."""
 
@@ -61,7 +63,10 @@ def create_statements(dialect: str) -> list[str]:
         f"tries INTEGER NOT NULL DEFAULT 0, task VARCHAR(255) NOT NULL, body {body} NOT NULL, error TEXT"
     )
     if dialect in _BODIES:  # it does not know an index that is only made if it is not there
-        return [f"CREATE TABLE IF NOT EXISTS {TABLE} ({columns}, INDEX {_INDEX} {_INDEXED})"]
+        # By default a table has the engine and the letters of its server or database: some that know no transactions,
+        # or not all letters.
+        kind = "ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4"
+        return [f"CREATE TABLE IF NOT EXISTS {TABLE} ({columns}, INDEX {_INDEX} {_INDEXED}) {kind}"]
     return [
         f"CREATE TABLE IF NOT EXISTS {TABLE} ({columns})",
         f"CREATE INDEX IF NOT EXISTS {_INDEX} ON {TABLE} {_INDEXED}",
@@ -114,29 +119,31 @@ async def list_rows(db: Connection, limit: int) -> list[OutboxRow]:
     return [OutboxRow(*row) for row in await db.fetch(_LIST, (limit,))]
 
 
-async def delete(db: Connection, ids: Sequence[str]) -> None:
+async def delete(db: Connection, dialect: str, ids: Sequence[str]) -> None:
     """These rows are in the ledger."""
-    for some in _chunks(ids):
+    # MySQL may look for several ids by reading the whole table, and then waits for the rows of open transactions.
+    for some in _chunks(ids, 1 if dialect in _BODIES else _AT_ONCE):
         await db.fetch(f"DELETE FROM {TABLE} WHERE id IN ({', '.join(['%s'] * len(some))})", some)
 
 
 async def refuse(db: Connection, row: OutboxRow, error: str, try_at: Micros | None) -> None:
     """The ledger does not take this row; when to try it again."""
-    await db.fetch(_REFUSE, (row.tries + 1, error, try_at, row.id))
+    await db.fetch(_REFUSE, (row.tries + 1, error[:_LONGEST_ERROR], try_at, row.id))
 
 
 async def retry(db: Connection, id: str | None) -> int:
     """Let this row, or all that were refused, be tried as if they were new; how many there were."""
-    which, values = (_REFUSED, ()) if id is None else ("id = %s", (id,))
-    found = (await db.fetch(f"SELECT count(*) FROM {TABLE} WHERE {which}", values))[0][0]
-    await db.fetch(f"UPDATE {TABLE} SET tries = 0, error = NULL, try_at = 0 WHERE {which}", values)
-    return int(found)
+    which, values = ("tries > 0", ()) if id is None else ("id = %s", (id,))
+    found = await db.fetch(f"SELECT id FROM {TABLE} WHERE {which}", values)
+    for row in found:  # each by its id, as in `delete`
+        await db.fetch(_RETRY, row)
+    return len(found)
 
 
-async def remove(db: Connection, id: str) -> int:
+async def remove(db: Connection, dialect: str, id: str) -> int:
     """Delete this row; how many there were."""
     found = (await db.fetch(f"SELECT count(*) FROM {TABLE} WHERE id = %s", (id,)))[0][0]
-    await delete(db, [id])
+    await delete(db, dialect, [id])
     return int(found)
 
 
@@ -144,6 +151,6 @@ def _body(run: NewRun) -> str:
     return OutboxBody(run.kind, run.work, run.policy, run.due_at, run.key, run.trace).text()
 
 
-def _chunks(items: Sequence[Any]) -> Iterator[Sequence[Any]]:
-    for first in range(0, len(items), _AT_ONCE):
-        yield items[first : first + _AT_ONCE]
+def _chunks(items: Sequence[Any], size: int = _AT_ONCE) -> Iterator[Sequence[Any]]:
+    for first in range(0, len(items), size):
+        yield items[first : first + size]
