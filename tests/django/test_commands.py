@@ -149,7 +149,7 @@ def test_wrong_settings_are_told_by_every_command(tmp_path: Path, project: Proje
 def test_settings_come_from_django_and_any_off_wins(tmp_path: Path, project: Project) -> None:
     (tmp_path / "other.py").write_text(
         "from mysite.settings import *\nOSTINATO = {'slots': 7, 'name': 'shop'}\nSCHEDULER_ENABLED = True\n"
-        "ALLOWED_HOSTS = ['shop.example.org', '.example.net', '*']\n"
+        "ALLOWED_HOSTS = ['shop.example.org', '.example.net', '*', 'https://example.org']\n"
     )
     asked = (
         "from ostinato.config import switched_off; from ostinato.integrations.django import jobs; s = jobs.settings; "

@@ -22,19 +22,21 @@ from django.conf import settings
 from django.contrib.admin.utils import quote
 from django.contrib.auth.models import Permission, User
 from django.contrib.sessions.models import Session
+from django.core.asgi import get_asgi_application
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError, call_command
 from django.db import connection, router, transaction
 from django.test import LiveServerTestCase, TestCase, TransactionTestCase, override_settings
+from httpx import ASGITransport, AsyncClient
 from psycopg.conninfo import conninfo_to_dict
 from shop.models import Order
 from shop.tasks import confirm, count_orders
 from starlette.requests import HTTPConnection
 
-from ostinato import Http, NotFound
+from ostinato import Http, Identity, NotFound
 from ostinato.config import switched_off, without_password
 from ostinato.integrations.django import database_url, jobs, register
-from ostinato.integrations.django.asgi import login_url, staff
+from ostinato.integrations.django.asgi import login_url, mount, staff
 from ostinato.integrations.django.models import Run, Schedule, ledger_alias
 from ostinato.testing import drain, rehearse, simulate
 
@@ -376,6 +378,37 @@ class LoginTests(TestCase):
 
     def request(self, session: str) -> HTTPConnection:
         return HTTPConnection({"type": "http", "headers": [(b"cookie", f"sessionid={session}".encode())]})
+
+
+class HostTests(TransactionTestCase):
+    """The names by which the mounted page is asked for are those of the project."""
+
+    async def asked(self, host: str, **headers: str) -> int:
+        page = mount(get_asgi_application(), "/jobs", who=lambda _: Identity("boss", "admin"))
+        sent = {"Host": host, "X-Origin-Key": "host", **headers}
+        async with AsyncClient(transport=ASGITransport(page), base_url="http://test") as client:
+            return (await client.get("/jobs/api/runs", headers=sent)).status_code
+
+    async def test_every_host_that_django_takes_is_taken(self) -> None:
+        with rehearse(jobs), override_settings(ALLOWED_HOSTS=[".example.org"]):
+            self.assertEqual(await self.asked("example.org"), 200)
+            self.assertEqual(await self.asked("shop.example.org:8443", Origin="http://shop.example.org:8443"), 200)
+            self.assertEqual(await self.asked("shop.example.net"), 421)
+            # Another name of the pattern is another site.
+            self.assertEqual(await self.asked("shop.example.org", Origin="http://blog.example.org"), 403)
+        with rehearse(jobs), override_settings(ALLOWED_HOSTS=["*"]):
+            self.assertEqual(await self.asked("anything.example"), 200)
+            self.assertEqual(await self.asked("anything.example", Origin="http://evil.example"), 403)
+        with rehearse(jobs), override_settings(ALLOWED_HOSTS=[], DEBUG=True):
+            self.assertEqual(await self.asked("shop.localhost:8000"), 200)
+
+    async def test_the_host_that_a_proxy_passes_on_counts_where_django_believes_it(self) -> None:
+        forwarded = {"X-Forwarded-Host": "shop.example.org", "Origin": "https://shop.example.org"}
+        with rehearse(jobs), override_settings(ALLOWED_HOSTS=[".example.org"]):
+            self.assertEqual(await self.asked("inner:8000", **forwarded), 421)
+            with override_settings(USE_X_FORWARDED_HOST=True):
+                self.assertEqual(await self.asked("inner:8000", **forwarded), 200)
+                self.assertEqual(await self.asked("inner:8000", **{**forwarded, "Origin": "https://inner:8000"}), 403)
 
 
 class CommandTests(TransactionTestCase):
