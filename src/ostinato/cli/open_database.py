@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ostinato.service.services import Services
     from ostinato.wiring import Container
 
-__all__ = ["OpenDatabase", "load_app", "opened", "os_user", "project_app"]
+__all__ = ["OpenDatabase", "database_exists", "load_app", "opened", "os_user", "project_app"]
 
 T = TypeVar("T")
 
@@ -95,6 +95,15 @@ def opened(common: Common, *, host: str | None = None, port: int | None = None) 
             yield OpenDatabase(app, container, runner)
         finally:
             runner.run(container.close())
+
+
+def database_exists(app: Ostinato) -> bool:
+    """Whether the app has a database to open: to look makes none."""
+    import asyncio
+
+    from ostinato import wiring
+
+    return asyncio.run(wiring.database_exists(app.settings))
 
 
 def os_user() -> str:

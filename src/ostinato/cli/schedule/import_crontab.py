@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Group, Parameter
 
 from ostinato.cli.console import Column, emit_json, say, table, warn
-from ostinato.cli.open_database import OpenDatabase, load_app, opened, os_user
+from ostinato.cli.open_database import OpenDatabase, database_exists, load_app, opened, os_user
 from ostinato.cli.options import NO_COMMON, Common
 from ostinato.cli.policy import policy_options, with_policy_flags
 from ostinato.cli.schedule.change import did_to
@@ -94,13 +94,11 @@ def import_crontab(
     dry_run
         Only show what would be added, changed and missing.
     """
-    from ostinato.config import database_file
-
-    settings = load_app(common).settings
+    loaded = load_app(common)
+    settings = loaded.settings
     crontab = _read(file, tz or settings.tz, system)
     works = _works(crontab.jobs)
     options = _AS_CRON | policy_options(policy)
-    path = database_file(settings.db)
 
     def plan(existing: Sequence[Schedule]) -> Plan:
         from ostinato.cli.schedule.crontab_plan import make_plan
@@ -117,7 +115,7 @@ def import_crontab(
             policy=make_policy({**default_policy("shell"), **options}),
         )
 
-    if dry_run and path is not None and not path.exists():
+    if dry_run and not database_exists(loaded):
         _show(plan([]), as_json=common.json)
     else:
         with opened(common) as database:

@@ -111,6 +111,10 @@ class Database:
         """Run an operation that only reads beside the writer."""
         return (self._writer if self._readers is None else self._readers).submit(operation)
 
+    def exists(self) -> bool:
+        """Whether there is a file; what is in memory needs none."""
+        return self.in_memory or os.path.exists(self.path)
+
     async def close(self) -> None:
         await self._writer.stop()
         if self._readers is not None:
