@@ -35,6 +35,7 @@ from starlette.requests import HTTPConnection
 
 from ostinato import Http, Identity, NotFound
 from ostinato.config import switched_off, without_password
+from ostinato.errors import StoreError
 from ostinato.integrations.django import database_url, jobs, register
 from ostinato.integrations.django.asgi import login_url, mount, staff
 from ostinato.integrations.django.models import Run, Schedule, ledger_alias
@@ -203,6 +204,19 @@ class DrainTests(TransactionTestCase):
             mail = confirm.using(connection=connection).enqueue(order.pk)
         drain(jobs)
         self.assertEqual(mail.get().result, "sent to ada@example.org")
+
+
+class OutboxTests(TransactionTestCase):
+    """A ledger in another database than the project's."""
+
+    def test_errors_name_the_commands_of_the_project(self) -> None:
+        makes_it = "'manage.py ostinato outbox create default' makes it"
+        ledger = f"sqlite:///{Path('apart.db').absolute()}"
+        with rehearse(jobs, db=ledger), transaction.atomic(), self.assertRaisesMessage(StoreError, makes_it):
+            confirm.using(connection=connection).enqueue(1)
+        if IN_POSTGRES:  # a thread of its own cannot reach a database in memory
+            with self.assertRaisesMessage(StoreError, makes_it):
+                jobs.outbox("default").list()
 
 
 class AdminTests(TransactionTestCase):
@@ -435,6 +449,12 @@ class CommandTests(TransactionTestCase):
             self.called("run_task", "nope")
         with self.assertRaisesMessage(CommandError, "is not JSON"):
             self.called("run_task", "confirm", "--args", "[")
+        self.assertEqual(
+            json.loads(self.called("ostinato", "timing", "daily 03:00", "--json"))["zone"], "Europe/Berlin"
+        )
+        with self.assertRaisesMessage(CommandError, "ostinato why nope ended with 3"):
+            call_command("ostinato", "why", "nope", stderr=(said := StringIO()))
+        self.assertIn("'manage.py ostinato schedule ls' lists them", said.getvalue())
         jobs.schedules.add("weekly", "weekly mon 09:00", "count_orders")
         shown = self.called("task_schedule")
         self.assertEqual(len(jobs.schedules.list()), 1)  # the app is as it was
