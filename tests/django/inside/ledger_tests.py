@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 from urllib.request import urlopen
+from zoneinfo import ZoneInfo
 
 from django.conf import settings
 from django.contrib.admin.utils import quote
@@ -27,6 +28,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError, call_command
 from django.db import connection, router, transaction
 from django.test import LiveServerTestCase, TestCase, TransactionTestCase, override_settings
+from django.utils.timezone import override as override_zone
 from httpx import ASGITransport, AsyncClient
 from psycopg.conninfo import conninfo_to_dict
 from shop.models import Order
@@ -263,6 +265,38 @@ class AdminTests(TransactionTestCase):
             found = Run.objects.get(schedule__name="nightly/all")
             self.assertEqual(found.due_at, self.run.due_at)
             self.assertIsNone(Run.objects.filter(pk=found.pk).exclude(state="failed").first())
+
+    def test_runs_are_found_by_a_part_of_the_name_of_their_schedule_or_task_or_by_their_session(self) -> None:
+        jobs.schedules.add("fail", "daily 03:00", "fail", retry=0)  # named as its task, as those of the code are
+        jobs.schedules.trigger("fail")
+        fail.using(retry=0, session="desk").enqueue()
+        drain(jobs)
+        everything = {run.id for run in jobs.runs.list()}
+        self.assertEqual(len(everything), 3)
+        self.assertEqual(self.found("fai"), everything)
+        self.assertEqual(self.found("FAIL"), everything)
+        self.assertEqual(self.found("ight"), {self.run.id})
+        self.assertEqual(self.found("desk"), {max(everything)})
+        self.assertEqual(self.found("other"), set())
+
+    def found(self, search: str) -> set[int]:
+        return {int(id) for id in re.findall(r"(\d+)/change/", self.get(f"run/?q={search}").content.decode())}
+
+    def test_times_are_to_the_second_and_say_their_zone(self) -> None:
+        pages = ["run/", f"run/{self.run.id}/change/"]
+        for zone, name in ((None, "Europe/Berlin"), ("Asia/Tokyo", "Asia/Tokyo")):
+            shown = f"{self.run.due_at.astimezone(ZoneInfo(name)):%Y-%m-%d %H:%M:%S %Z}"
+            with override_zone(zone):
+                for page in pages:
+                    self.assertContains(self.get(page), shown)
+        shown = f"{self.run.due_at.astimezone(ZoneInfo('Europe/Berlin')):%Y-%m-%d %H:%M:%S %Z}"
+        with override_settings(USE_TZ=False):
+            for page in pages:
+                self.assertContains(self.get(page), shown)
+            if IN_POSTGRES:
+                self.assertIsNone(Run.objects.get().due_at.tzinfo)
+                self.assertEqual(Run.objects.get(due_at=Run.objects.get().due_at).pk, self.run.id)
+        self.assertContains(self.get(f"schedule/{self.key('nightly/all')}/change/"), "03:00:00 CE")
 
     def test_no_way_of_the_orm_writes_the_ledger(self) -> None:
         schedule, run = Schedule(pk=1, name="nightly/all"), Run(pk=self.run.id, state="queued")
