@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -203,7 +204,9 @@ class RunView(LedgerView):
         """By their number, by a part of the name of their schedule or task, or by their session."""
         jobs = get_jobs()
         if (number := _number(search)) is not None:
-            return [jobs.runs.get(number)]
+            with suppress(NotFound):
+                return [jobs.runs.get(number)]
+            return []
         found: dict[int, Run] = {}
         for named in self._named(search) if search else [{}]:
             runs = jobs.runs.list(before=before, limit=_PER_PAGE + 1, **named, **wanted)
@@ -212,10 +215,11 @@ class RunView(LedgerView):
 
     def _named(self, search: str) -> Iterator[dict[str, str]]:
         """What the ledger can be asked for, which knows whole names."""
-        jobs = get_jobs()
+        jobs, part = get_jobs(), search.casefold()
         for schedule in jobs.schedules.list(search=search, limit=_MOST_NAMES):
-            yield {"schedule": schedule.name}
-        tasks = [name for name in sorted(jobs.registry.tasks) if search.casefold() in name.casefold()]
+            if part in schedule.name.casefold():  # and not only in its timing or work
+                yield {"schedule": schedule.name}
+        tasks = [name for name in sorted(jobs.registry.tasks) if part in name.casefold()]
         for name in {*tasks[:_MOST_NAMES], search}:
             yield {"task": name}
         yield {"session": search}
