@@ -128,12 +128,9 @@ def test_every_worker_of_gunicorn_is_a_node_before_its_first_request(flags: tupl
         nodes = server.until_nodes(2)
         assert {node.pid for node in nodes} == server.family()
         assert server.process.pid not in server.family()
-        for node in nodes:  # told although the project sets no logging up
-            until(
-                "it says so",
-                lambda pid=node.pid: f"the engine runs in process {pid}: 4 tasks" in server.log(),
-                server.log,
-            )
+        # Told although the project sets no logging up.
+        said = [f"the engine runs in process {node.pid}: 4 tasks" for node in nodes]
+        until("they say so", lambda: all(line in server.log() for line in said), server.log)
         run = client.post("/orders", params={"mail": "ada@example.org"}).json()["run"]
         until("it ran", lambda: client.get(f"/runs/{run}").json()["state"] == "succeeded", server.log)
         assert client.get(f"/runs/{run}").json()["result"] == "sent to ada@example.org"

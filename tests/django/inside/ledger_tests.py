@@ -19,6 +19,7 @@ from unittest.mock import patch
 from urllib.request import urlopen
 from zoneinfo import ZoneInfo
 
+from django.apps import apps
 from django.conf import settings
 from django.contrib.admin.utils import quote
 from django.contrib.auth.models import Permission, User
@@ -412,6 +413,12 @@ class LoginTests(TestCase):
         self.assertEqual(login_url("/shop"), "/shop/admin/login/?next={next}")
         with override_settings(ROOT_URLCONF="shop.tests_without_admin", LOGIN_URL="/login?by=mail"):
             self.assertEqual(login_url("/shop"), "/login?by=mail&next={next}")
+
+    def test_a_project_without_users_is_told_so_where_it_mounts_the_page(self) -> None:
+        with patch.object(apps, "is_installed", return_value=False):
+            mount(get_asgi_application(), "/jobs", who=lambda _: None)
+            with self.assertRaisesMessage(ImproperlyConfigured, "'django.contrib.auth' is not in INSTALLED_APPS"):
+                mount(get_asgi_application(), "/jobs")
 
     def test_who_asks_keeps_their_session_when_the_secret_key_is_rotated(self) -> None:
         self.client.force_login(User.objects.create_superuser("boss"))

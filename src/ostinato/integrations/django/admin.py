@@ -43,11 +43,11 @@ class _BoundedPaginator(Paginator):
 
 
 def _shown_time(field: MicrosecondsField) -> Callable[[Any], str]:
-    @admin.display(description=field.verbose_name, ordering=field.name)
     def shown(row: Any) -> str:
         return as_text(getattr(row, field.name))
 
-    return shown
+    made: Callable[[Any], str] = admin.display(shown, description=field.verbose_name, ordering=field.name)
+    return made
 
 
 class _LedgerAdmin(admin.ModelAdmin):

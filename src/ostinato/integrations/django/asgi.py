@@ -7,6 +7,7 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any, TypeAlias
 
+from django.apps import apps
 from django.conf import settings
 from django.contrib.auth import get_user
 from django.core.exceptions import DisallowedHost, ImproperlyConfigured
@@ -37,6 +38,11 @@ def mount(application: AsgiApp, path: str = "/jobs", who: Who | None = None) -> 
     place = "/" + path.strip("/")
     if place == "/":
         raise ImproperlyConfigured("the page cannot be mounted at '/', which is the project's: give a path, '/jobs'")
+    if who is None and apps.ready and not apps.is_installed("django.contrib.auth"):
+        raise ImproperlyConfigured(
+            "the page is behind the login of staff, and 'django.contrib.auth' is not in INSTALLED_APPS: add it, or say "
+            "who somebody is with mount(…, who=…)"
+        )
     mounted_at(place)
     return _Mount(application, place, who or _staff_on_thread)
 

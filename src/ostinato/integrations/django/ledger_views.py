@@ -213,7 +213,7 @@ class RunView(LedgerView):
             found |= {run.id: run for run in runs}
         return sorted(found.values(), key=lambda run: run.id, reverse=True)[: _PER_PAGE + 1]
 
-    def _named(self, search: str) -> Iterator[dict[str, str]]:
+    def _named(self, search: str) -> Iterator[dict[str, Any]]:
         """What the ledger can be asked for, which knows whole names."""
         jobs, part = get_jobs(), search.casefold()
         for schedule in jobs.schedules.list(search=search, limit=_MOST_NAMES):

@@ -33,10 +33,12 @@ class _Database(Protocol):
     """How statements reach it: each use is one transaction."""
 
     name: str
-    alias: str | None
-    """As Django calls it."""
     identity: object
     """The same of every object that leads to one database; of what names no database, the engine."""
+
+    @property
+    def alias(self) -> str | None:
+        """As Django calls it."""
 
     def dialect(self) -> str: ...
 
