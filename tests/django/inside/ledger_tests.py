@@ -366,6 +366,9 @@ class AdminTests(TransactionTestCase):
         if IN_POSTGRES:
             with connection.cursor() as cursor:
                 cursor.execute("ALTER SCHEMA away RENAME TO ostinato")
+                cursor.execute("ALTER TABLE ostinato.runs RENAME COLUMN reason TO other")
+            page = self.get("run/").content.decode()
+            self.assertIn("the ledger cannot be read just now: column runs.reason does not exist", page)
 
     def test_links_lead_to_the_page(self) -> None:
         jobs.settings = replace(jobs.settings, public_url="https://shop.example.org/jobs")

@@ -12,7 +12,7 @@ import msgspec
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
-from django.db import DatabaseError, ProgrammingError, transaction
+from django.db import DatabaseError, transaction
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.functional import cached_property
@@ -32,6 +32,8 @@ _MOST_COUNTED = 10_000
 _NOT_THERE = (
     "the ledger is not there yet: an engine makes it when it starts, and so does the first task that is enqueued"
 )
+_MISSING = frozenset({"42P01", "3F000"})
+"""What PostgreSQL says of a table, or a schema, that is not there."""
 
 
 class _BoundedPaginator(Paginator):
@@ -114,10 +116,10 @@ class _LedgerAdmin(admin.ModelAdmin):
                 if isinstance(answer, TemplateResponse):
                     answer.render()  # which asks for the rows
                 return answer
-        except ProgrammingError:
-            return self.app_view.unavailable(self, request, _NOT_THERE)
         except (DatabaseError, OstinatoError) as error:
-            return self.app_view.unavailable(self, request, f"the ledger cannot be read just now: {error}")
+            is_missing = getattr(error.__cause__, "sqlstate", None) in _MISSING
+            problem = _NOT_THERE if is_missing else f"the ledger cannot be read just now: {error}"
+            return self.app_view.unavailable(self, request, problem)
 
     def delete_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> HttpResponse:
         raise PermissionDenied
