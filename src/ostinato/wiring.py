@@ -289,6 +289,15 @@ def open_store(url: str, schema: str = "ostinato", lease: float = 15.0, tuning: 
     )
 
 
+async def database_exists(settings: Settings) -> bool:
+    """Whether there is a database to open; to look makes none."""
+    store = _store(settings)
+    try:
+        return await store.exists()
+    finally:
+        await store.close()
+
+
 async def open_container(settings: Settings, clock: Clock, registry: Registry) -> Container:
     """Open and migrate the database, make its lanes, and put the services on it."""
     return Container(await _opened(settings), clock, settings, registry)
@@ -299,8 +308,12 @@ async def open_container_with_remote_engine(settings: Settings, clock: Clock, re
     return Container(await _opened(settings), clock, settings, Registry(), remote)
 
 
+def _store(settings: Settings) -> Store:
+    return open_store(settings.db, settings.schema, settings.lease.total_seconds(), settings.tuning)
+
+
 async def _opened(settings: Settings) -> Store:
-    store = open_store(settings.db, settings.schema, settings.lease.total_seconds(), settings.tuning)
+    store = _store(settings)
     try:
         await store.open()
         # Only that they exist: an engine that starts sets them, so that looking does not undo a `lane set`.

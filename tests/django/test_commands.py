@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from tests.django.projects import Project, copy_example
@@ -149,7 +150,7 @@ def test_wrong_settings_are_told_by_every_command(tmp_path: Path, project: Proje
 def test_settings_come_from_django_and_any_off_wins(tmp_path: Path, project: Project) -> None:
     (tmp_path / "other.py").write_text(
         "from mysite.settings import *\nOSTINATO = {'slots': 7, 'name': 'shop'}\nSCHEDULER_ENABLED = True\n"
-        "ALLOWED_HOSTS = ['shop.example.org', '.example.net', '*']\n"
+        "ALLOWED_HOSTS = ['shop.example.org', '.example.net', '*', 'https://example.org']\n"
     )
     asked = (
         "from ostinato.config import switched_off; from ostinato.integrations.django import jobs; s = jobs.settings; "
@@ -170,14 +171,17 @@ def test_settings_come_from_django_and_any_off_wins(tmp_path: Path, project: Pro
 
 
 def test_the_ledger_is_in_djangos_postgres_and_in_its_own_schema(
-    postgres_url: str, tmp_path: Path, project: Project
+    empty_postgres_url: str, tmp_path: Path, project: Project
 ) -> None:
     from tests.transactions.callers import django_database
 
-    database = {**django_database(postgres_url), "OPTIONS": {"pool": False, "application_name": "shop & co"}}
+    database = {**django_database(empty_postgres_url), "OPTIONS": {"pool": False, "application_name": "shop & co"}}
     (tmp_path / "in_postgres.py").write_text(f"from mysite.settings import *\nDATABASES['default'] = {database!r}\n")
     variables = {"DJANGO_SETTINGS_MODULE": "in_postgres", "PYTHONPATH": str(tmp_path)}
     project.ok("migrate", "-v", "0", **variables)
+    assert "declared; it is stored when an engine starts" in project.ok("task_schedule", **variables)
+    with psycopg.connect(empty_postgres_url) as connection:
+        assert connection.execute("SELECT to_regnamespace('ostinato')").fetchone() == (None,)
     run = project.ok("run_task", "count_orders", "--json", **variables).splitlines()[-1]
     assert json.loads(run)["result"] == 0
     assert project.shell(IN_POSTGRES, **variables) == "default count_orders\n[]"

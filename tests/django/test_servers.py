@@ -128,6 +128,9 @@ def test_every_worker_of_gunicorn_is_a_node_before_its_first_request(flags: tupl
         nodes = server.until_nodes(2)
         assert {node.pid for node in nodes} == server.family()
         assert server.process.pid not in server.family()
+        # Told although the project sets no logging up.
+        said = [f"the engine runs in process {node.pid}: 4 tasks" for node in nodes]
+        until("they say so", lambda: all(line in server.log() for line in said), server.log)
         run = client.post("/orders", params={"mail": "ada@example.org"}).json()["run"]
         until("it ran", lambda: client.get(f"/runs/{run}").json()["state"] == "succeeded", server.log)
         assert client.get(f"/runs/{run}").json()["result"] == "sent to ada@example.org"
@@ -160,6 +163,7 @@ def test_testserver_starts_nothing_and_has_a_ledger_of_its_own(project: Project)
     with project.served("manage", "testserver", "orders.json", "--addrport", "127.0.0.1:{port}") as server:
         run = httpx.post(f"{server.url}/orders", params={"mail": "ada@example.org"}).json()["run"]
         assert httpx.get(f"{server.url}/runs/{run}").json()["state"] == "queued"
+        assert "has test databases, and runs no engine" in server.log()
         server.interrupt()
         until("the server ends", lambda: server.process.poll() is not None, server.log)
     assert not (project.folder / "ostinato.db").exists()
@@ -181,6 +185,7 @@ def test_the_switch_keeps_the_engine_out_and_the_process_can_still_enqueue(proje
         run = httpx.post(f"{server.url}/orders", params={"mail": "ada@example.org"}).json()["run"]
         assert httpx.get(f"{server.url}/runs/{run}").json()["state"] == "queued"
         assert server.nodes() == []
+        assert "SCHEDULER_ENABLED is 0 in the environment; none is started in this process" in server.log()
         server.process.send_signal(signal.SIGTERM)
         server.ends()
     assert project.ticks() == []

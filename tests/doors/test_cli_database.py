@@ -9,7 +9,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from ostinato.cli.open_database import absent_file
+from ostinato.stores.sqlite.store import SqliteStore
 from tests.closed_folders import close
 from tests.doors.command_line import CommandLine
 
@@ -37,14 +37,13 @@ def test_a_database_that_is_not_there_is_neither_copied_nor_checked_nor_made(cli
     assert not (cli.folder / "copy.db").exists()
 
 
-def test_a_file_is_absent_only_where_this_user_may_look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_file_is_absent_only_where_this_user_may_look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     closed = tmp_path / "closed"
     closed.mkdir()
-    assert absent_file(f"sqlite:///{closed}/jobs.db") == closed / "jobs.db"
-    assert absent_file(f"sqlite:///{tmp_path}/nowhere/jobs.db") == tmp_path / "nowhere/jobs.db"
+    assert not await SqliteStore(str(closed / "jobs.db")).exists()
+    assert not await SqliteStore(str(tmp_path / "nowhere" / "jobs.db")).exists()
     close(closed, monkeypatch)
-    assert absent_file(f"sqlite:///{closed}/jobs.db") is None
-    assert absent_file("postgresql://host/name") is None
+    assert await SqliteStore(str(closed / "jobs.db")).exists()
 
 
 def test_a_check_says_what_is_wrong_and_exits_with_1(cli: CommandLine) -> None:

@@ -109,6 +109,18 @@ def test_doctor_makes_no_database(cli: CommandLine) -> None:
     assert not list(cli.folder.glob("*.db*"))
 
 
+def test_what_only_looks_makes_no_schema_in_postgresql(cli: CommandLine, empty_postgres_url: str) -> None:
+    (cli.folder / "crontab").write_text("0 3 * * * true\n")
+    db = ("--db", empty_postgres_url)
+    for _ in range(2):  # the second finds what the first would have made
+        findings = cli.ok("doctor", *db, "--json").json
+        assert [(one["check"], one["status"]) for one in findings][-1] == ("database", "warn")
+        cli.ok("schedule", "import-crontab", "crontab", "--dry-run", *db)
+        assert "there is no database" in cli("db", "check", *db).err
+    cli.ok("db", "migrate", *db)
+    assert "nothing is wrong" in cli.ok("db", "check", *db).err
+
+
 def test_doctor_tells_what_is_wrong_and_the_fix(cli: CommandLine) -> None:
     cli.ok("schedule", "add", "a", "every 5m", "--task", "nobody")
     (cli.folder / "ostinato.db").chmod(0o644)

@@ -20,7 +20,10 @@ from ostinato.api.problems import problem, problem_answer
 from ostinato.api.proxies import PROXY
 from ostinato.config import Settings
 
-__all__ = ["SAFE_METHODS", "SecurityMiddleware", "is_loopback", "split_host"]
+__all__ = ["CHECKED_HOST", "SAFE_METHODS", "SecurityMiddleware", "is_loopback", "split_host"]
+
+CHECKED_HOST = "ostinato.checked_host"
+"""In the scope of what came through a mount: a Host that the app around it has checked by rules of its own."""
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
@@ -80,7 +83,7 @@ class SecurityMiddleware:
     def _refusal(self, scope: Scope, headers: Headers) -> dict[str, object] | None:
         settings = self._container.settings
         hosts = headers.getlist("host")
-        if len(hosts) != 1 or not is_our_host(hosts[0], settings):
+        if len(hosts) != 1 or not (hosts[0] == scope.get(CHECKED_HOST) or is_our_host(hosts[0], settings)):
             name = ", ".join(hosts)[:200]
             detail = (
                 f"{name!r} is not a name of this server; if it should be, add it to the setting hosts (OSTINATO_HOSTS)"

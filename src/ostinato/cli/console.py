@@ -12,6 +12,7 @@ import re
 import sys
 import textwrap
 from collections.abc import Iterable, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 __all__ = [
+    "PROGRAM",
     "Cell",
     "Column",
     "Styled",
@@ -35,6 +37,7 @@ __all__ = [
     "open_streams",
     "paragraph",
     "plain",
+    "program",
     "restore_streams",
     "rich_console",
     "say",
@@ -82,6 +85,10 @@ _OBEYED = re.compile(
 
 
 _own: dict[str, TextIO] = {}
+
+PROGRAM = "ostinato"
+program: ContextVar[str] = ContextVar("ostinato_program", default=PROGRAM)
+"""What people type before a command: hints name commands as `'ostinato run ls'`, and a project has its own way."""
 
 
 def open_streams() -> None:
@@ -187,8 +194,13 @@ def say(text: str, style: str = "") -> None:
     from rich.text import Text
 
     # What work said may be in it: a line break is ours, everything else that a terminal would obey is not.
-    shown = "\n".join(clean(line) for line in text.split("\n"))
+    shown = "\n".join(clean(line) for line in _as_typed(text).split("\n"))
     rich_console(stderr()).print(Text(shown, style=style))
+
+
+def _as_typed(text: str) -> str:
+    """With the commands in it as people type them here."""
+    return text.replace(f"'{PROGRAM} ", f"'{program.get()} ")
 
 
 def tell(answer: Any, text: str, *, as_json: bool) -> None:
@@ -314,7 +326,7 @@ def paragraph(label: Cell, value: Cell) -> None:
     console = rich_console(stdout())
     indent = len(_text(label))
     room = max(20, console.width - indent)
-    lines = [line for part in _text(value).splitlines() for line in textwrap.wrap(clean(part), room) or [""]]
+    lines = [line for part in _as_typed(_text(value)).splitlines() for line in textwrap.wrap(clean(part), room) or [""]]
     for index, line in enumerate(lines):
         lead = (_text(label), _style(label)) if index == 0 else " " * indent
         console.print(Text.assemble(lead, (line, _style(value))))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from cyclopts import App
 
 from ostinato.cli.console import Styled, emit_json, fields, paragraph, say, tell
-from ostinato.cli.open_database import absent_file, load_app, opened
+from ostinato.cli.open_database import database_exists, load_app, opened
 from ostinato.cli.options import NO_COMMON, Common
 from ostinato.errors import NotFound
 from ostinato.plurals import counted
@@ -57,7 +57,7 @@ def check(*, common: Common = NO_COMMON) -> int:
 
     A database of an older version, such as an old copy, is migrated first, as with every command.
     """
-    _require_file(common)
+    _require_database(common)
     with opened(common) as database:
         problems = database.ask(database.services.upkeep.check())
     if common.json:
@@ -81,7 +81,7 @@ def backup(file: str, /, *, force: bool = False, common: Common = NO_COMMON) -> 
     force
         Overwrite an existing file.
     """
-    _require_file(common)
+    _require_database(common)
     shown = not common.json and sys.stderr.isatty()
     target = os.path.abspath(file)
     with opened(common) as database:
@@ -129,10 +129,14 @@ def quarantine(*, clear: bool = False, common: Common = NO_COMMON) -> None:
         paragraph(Styled(f"{row.at:%Y-%m-%d %H:%M:%S} UTC ", "dim"), f"{row.table} {row.row}: {row.reason}")
 
 
-def _require_file(common: Common) -> None:
+def _require_database(common: Common) -> None:
     """A copy or a check of what is not there would make it first, and find it well."""
-    if (path := absent_file(load_app(common).settings.db)) is not None:
-        raise NotFound(f"there is no database {path}: name another with --db")
+    from ostinato.config import database_file, without_password
+
+    loaded = load_app(common)
+    if not database_exists(loaded):
+        db = loaded.settings.db
+        raise NotFound(f"there is no database {database_file(db) or without_password(db)}: name another with --db")
 
 
 def _show(done: int, total: int) -> None:

@@ -20,7 +20,7 @@ from ostinato.cli.doctor_outboxes import examine_outboxes
 from ostinato.cli.doctor_telegram import examine_telegram, examine_telegram_settings
 from ostinato.cli.doctor_work import examine_work
 from ostinato.cli.finding import NAMED, Finding, named
-from ostinato.cli.open_database import OpenDatabase, absent_file, load_app, opened
+from ostinato.cli.open_database import OpenDatabase, database_exists, load_app, opened
 from ostinato.cli.options import NO_COMMON, Common
 from ostinato.errors import InvalidInput, OstinatoError, StoreUnavailable
 from ostinato.plurals import counted
@@ -76,13 +76,14 @@ def _examine(common: Common, *, send: bool) -> Iterator[Finding]:
     yield (trust := _trust(path))
     if trust.status == "fail":
         return
-    if absent_file(settings.db) is not None:
-        fix = "run 'ostinato up' or 'ostinato db migrate' to make it, or name another with --db"
-        yield Finding("database", "warn", f"there is no file {path}", fix)
-        return
-    if path is not None:
-        yield _file(path)
     try:
+        if not database_exists(app):
+            what = f"schema {settings.schema!r} in the database" if path is None else f"file {path}"
+            fix = "run 'ostinato up' or 'ostinato db migrate' to make it, or name another with --db"
+            yield Finding("database", "warn", f"there is no {what}", fix)
+            return
+        if path is not None:
+            yield _file(path)
         with opened(common) as database:
             yield from _database(database, path, send=send)
     except OstinatoError as error:

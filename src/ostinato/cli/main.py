@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from cyclopts import App, CycloptsError, Parameter
 
-from ostinato.cli.console import json_text, open_streams, say, stdout
+from ostinato.cli.console import PROGRAM, json_text, open_streams, program, say, stdout
 from ostinato.cli.open_database import project_app
 from ostinato.errors import InvalidInput, NotFound, OstinatoError, TimingError, WaitTimeout
 
@@ -58,7 +58,7 @@ SIGTERM or Ctrl-C drains the engine, once more forces it. SIGUSR1 drains it and 
 new code."""
 
 app = App(
-    name="ostinato",
+    name=PROGRAM,
     help="A durable task scheduler: every due time gets one row that says what became of it, and why.",
     version=_version,
     help_format="plaintext",
@@ -105,9 +105,11 @@ for _order, (_name, _target, _help) in enumerate(
     app.command(f"ostinato.cli.{_target}", name=_name, help=_help, sort_key=_order)
 
 
-def run(argv: Sequence[str] | None = None, project: Ostinato | None = None) -> int:
-    """The entry point: carry out the command, answer its exit code. `project` is the app where none is named."""
+def run(argv: Sequence[str] | None = None, project: Ostinato | None = None, called: str = PROGRAM) -> int:
+    """The entry point: carry out the command, answer its exit code. `project` is the app where none is named, and
+    `called` what its people type for `ostinato`."""
     project_app.set(project)
+    program.set(called)
     open_streams()
     tokens = _shared_last(list(sys.argv[1:] if argv is None else argv))
     as_json = "--json" in tokens
@@ -123,7 +125,7 @@ def run(argv: Sequence[str] | None = None, project: Ostinato | None = None) -> i
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except CycloptsError as error:
-        command = " ".join(("ostinato", *(error.command_chain or ())))
+        command = " ".join((PROGRAM, *(error.command_chain or ())))
         _complain(str(error), as_json, hint=f"see '{command} --help'")
         return USAGE
     except TimingError as error:

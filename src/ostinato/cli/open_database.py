@@ -18,14 +18,13 @@ from ostinato.errors import InvalidInput
 
 if TYPE_CHECKING:
     import asyncio
-    from pathlib import Path
     from types import ModuleType
 
     from ostinato.app import Ostinato
     from ostinato.service.services import Services
     from ostinato.wiring import Container
 
-__all__ = ["OpenDatabase", "absent_file", "load_app", "opened", "os_user", "project_app"]
+__all__ = ["OpenDatabase", "database_exists", "load_app", "opened", "os_user", "project_app"]
 
 T = TypeVar("T")
 
@@ -98,20 +97,13 @@ def opened(common: Common, *, host: str | None = None, port: int | None = None) 
             runner.run(container.close())
 
 
-def absent_file(db: str) -> Path | None:
-    """The SQLite file of this database, if there is none: opening it would make one. Where this user may not look,
-    opening it says so."""
-    from ostinato.config import database_file
+def database_exists(app: Ostinato) -> bool:
+    """Whether the app has a database to open: to look makes none."""
+    import asyncio
 
-    path = database_file(db)
-    if path is not None:
-        try:
-            path.stat()
-        except (FileNotFoundError, NotADirectoryError):
-            return path
-        except OSError:
-            return None
-    return None
+    from ostinato import wiring
+
+    return asyncio.run(wiring.database_exists(app.settings))
 
 
 def os_user() -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import App, Parameter
 
 from ostinato.cli.console import Cell, Column, Styled, confirmed, emit_json, say, table, tell
-from ostinato.cli.open_database import load_app
+from ostinato.cli.open_database import load_app, project_app
 from ostinato.cli.options import NO_COMMON, Common, Yes
 from ostinato.cli.times import brief
 from ostinato.errors import InvalidInput, NotFound
@@ -107,9 +107,10 @@ def _outboxes(loaded: Ostinato, url: str | None) -> Sequence[Outbox]:
     if url is not None:
         return [loaded.outbox(url)]
     if not loaded.outboxes:
-        raise InvalidInput(
-            "no outbox is named", field="url", hint="give its URL, or --app module:attr of an app that adds some"
-        )
+        hint = "give its URL, or --app module:attr of an app that adds some"
+        if project_app.get() is not None:
+            hint = "give its alias in DATABASES or its URL, or let a tasks.py add it with jobs.add_outbox(…)"
+        raise InvalidInput("no outbox is named", field="url", hint=hint)
     return loaded.outboxes
 
 

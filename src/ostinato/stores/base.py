@@ -271,6 +271,10 @@ class Store(Protocol):
         """Why it takes and gives nothing any more until it is opened anew; None when all is well."""
         ...
 
+    async def exists(self) -> bool:
+        """Before it is opened, which would make it: whether it is there."""
+        ...
+
     async def open(self) -> None:
         """Connect, and migrate the schema under a lock."""
         ...

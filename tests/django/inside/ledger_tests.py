@@ -17,24 +17,23 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 from urllib.request import urlopen
+from zoneinfo import ZoneInfo
 
-from django.conf import settings
 from django.contrib.admin.utils import quote
 from django.contrib.auth.models import Permission, User
-from django.contrib.sessions.models import Session
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError, call_command
 from django.db import connection, router, transaction
 from django.test import LiveServerTestCase, TestCase, TransactionTestCase, override_settings
+from django.utils.timezone import override as override_zone
 from psycopg.conninfo import conninfo_to_dict
 from shop.models import Order
 from shop.tasks import confirm, count_orders
-from starlette.requests import HTTPConnection
 
 from ostinato import Http, NotFound
 from ostinato.config import switched_off, without_password
+from ostinato.errors import StoreError
 from ostinato.integrations.django import database_url, jobs, register
-from ostinato.integrations.django.asgi import login_url, staff
 from ostinato.integrations.django.models import Run, Schedule, ledger_alias
 from ostinato.testing import drain, rehearse, simulate
 
@@ -203,6 +202,19 @@ class DrainTests(TransactionTestCase):
         self.assertEqual(mail.get().result, "sent to ada@example.org")
 
 
+class OutboxTests(TransactionTestCase):
+    """A ledger in another database than the project's."""
+
+    def test_errors_name_the_commands_of_the_project(self) -> None:
+        makes_it = "'manage.py ostinato outbox create default' makes it"
+        ledger = f"sqlite:///{Path('apart.db').absolute()}"
+        with rehearse(jobs, db=ledger), transaction.atomic(), self.assertRaisesMessage(StoreError, makes_it):
+            confirm.using(connection=connection).enqueue(1)
+        if IN_POSTGRES:  # a thread of its own cannot reach a database in memory
+            with self.assertRaisesMessage(StoreError, makes_it):
+                jobs.outbox("default").list()
+
+
 class AdminTests(TransactionTestCase):
     """The admin shows, and changes nothing."""
 
@@ -247,6 +259,38 @@ class AdminTests(TransactionTestCase):
             found = Run.objects.get(schedule__name="nightly/all")
             self.assertEqual(found.due_at, self.run.due_at)
             self.assertIsNone(Run.objects.filter(pk=found.pk).exclude(state="failed").first())
+
+    def test_runs_are_found_by_a_part_of_the_name_of_their_schedule_or_task_or_by_their_session(self) -> None:
+        jobs.schedules.add("fail", "daily 03:00", "fail", retry=0)  # named as its task, as those of the code are
+        jobs.schedules.trigger("fail")
+        fail.using(retry=0, session="desk").enqueue()
+        drain(jobs)
+        everything = {run.id for run in jobs.runs.list()}
+        self.assertEqual(len(everything), 3)
+        self.assertEqual(self.found("fai"), everything)
+        self.assertEqual(self.found("FAIL"), everything)
+        self.assertEqual(self.found("ight"), {self.run.id})
+        self.assertEqual(self.found("desk"), {max(everything)})
+        self.assertEqual(self.found("other"), set())
+
+    def found(self, search: str) -> set[int]:
+        return {int(id) for id in re.findall(r"(\d+)/change/", self.get(f"run/?q={search}").content.decode())}
+
+    def test_times_are_to_the_second_and_say_their_zone(self) -> None:
+        pages = ["run/", f"run/{self.run.id}/change/"]
+        for zone, name in ((None, "Europe/Berlin"), ("Asia/Tokyo", "Asia/Tokyo")):
+            shown = f"{self.run.due_at.astimezone(ZoneInfo(name)):%Y-%m-%d %H:%M:%S %Z}"
+            with override_zone(zone):
+                for page in pages:
+                    self.assertContains(self.get(page), shown)
+        shown = f"{self.run.due_at.astimezone(ZoneInfo('Europe/Berlin')):%Y-%m-%d %H:%M:%S %Z}"
+        with override_settings(USE_TZ=False):
+            for page in pages:
+                self.assertContains(self.get(page), shown)
+            if IN_POSTGRES:
+                self.assertIsNone(Run.objects.get().due_at.tzinfo)
+                self.assertEqual(Run.objects.get(due_at=Run.objects.get().due_at).pk, self.run.id)
+        self.assertContains(self.get(f"schedule/{self.key('nightly/all')}/change/"), "03:00:00 CE")
 
     def test_no_way_of_the_orm_writes_the_ledger(self) -> None:
         schedule, run = Schedule(pk=1, name="nightly/all"), Run(pk=self.run.id, state="queued")
@@ -315,6 +359,9 @@ class AdminTests(TransactionTestCase):
         if IN_POSTGRES:
             with connection.cursor() as cursor:
                 cursor.execute("ALTER SCHEMA away RENAME TO ostinato")
+                cursor.execute("ALTER TABLE ostinato.runs RENAME COLUMN reason TO other")
+            page = self.get("run/").content.decode()
+            self.assertIn("the ledger cannot be read just now: column runs.reason does not exist", page)
 
     def test_links_lead_to_the_page(self) -> None:
         jobs.settings = replace(jobs.settings, public_url="https://shop.example.org/jobs")
@@ -338,44 +385,6 @@ class AdminTests(TransactionTestCase):
         self.assertEqual(self.get("run/").status_code, 403)
         ada.user_permissions.add(Permission.objects.get(codename="view_run"))
         self.assertEqual(self.get("run/").status_code, 200)
-
-
-class LoginTests(TestCase):
-    """Who somebody is on the page."""
-
-    def test_superusers_are_admins_staff_are_viewers_and_operators_have_a_permission(self) -> None:
-        ada = User.objects.create_user("ada", is_staff=True)
-        eve = User.objects.create_user("eve", is_staff=True)
-        eve.user_permissions.add(Permission.objects.get(codename="operate"))
-        boss = User.objects.create_superuser("boss")
-        customer = User.objects.create_user("customer")
-        left = User.objects.create_superuser("left", is_active=False)
-        for user, role in ((ada, "viewer"), (eve, "operator"), (boss, "admin"), (customer, None), (left, None)):
-            self.client.force_login(user)
-            found = staff(self.request(self.client.cookies["sessionid"].value))
-            self.assertEqual(None if found is None else (found.name, found.role), role and (user.username, role))
-        self.assertIsNone(staff(self.request("made up")))
-        self.assertIsNone(staff(HTTPConnection({"type": "http", "headers": []})))
-
-    def test_the_way_to_the_login_has_the_prefix_of_the_site_and_joins_a_query(self) -> None:
-        self.assertEqual(login_url(""), "/admin/login/?next={next}")
-        self.assertEqual(login_url("/shop"), "/shop/admin/login/?next={next}")
-        with override_settings(ROOT_URLCONF="shop.tests_without_admin", LOGIN_URL="/login?by=mail"):
-            self.assertEqual(login_url("/shop"), "/login?by=mail&next={next}")
-
-    def test_who_asks_keeps_their_session_when_the_secret_key_is_rotated(self) -> None:
-        self.client.force_login(User.objects.create_superuser("boss"))
-        session = self.client.cookies["sessionid"].value
-        with override_settings(SECRET_KEY="new", SECRET_KEY_FALLBACKS=[settings.SECRET_KEY]):
-            found = staff(self.request(session))
-            self.assertEqual(found and found.name, "boss")
-            self.assertTrue(Session.objects.filter(session_key=session).exists())
-        with override_settings(SECRET_KEY="new"):
-            self.assertIsNone(staff(self.request(session)))
-            self.assertTrue(Session.objects.filter(session_key=session).exists())
-
-    def request(self, session: str) -> HTTPConnection:
-        return HTTPConnection({"type": "http", "headers": [(b"cookie", f"sessionid={session}".encode())]})
 
 
 class CommandTests(TransactionTestCase):
@@ -402,6 +411,12 @@ class CommandTests(TransactionTestCase):
             self.called("run_task", "nope")
         with self.assertRaisesMessage(CommandError, "is not JSON"):
             self.called("run_task", "confirm", "--args", "[")
+        self.assertEqual(
+            json.loads(self.called("ostinato", "timing", "daily 03:00", "--json"))["zone"], "Europe/Berlin"
+        )
+        with self.assertRaisesMessage(CommandError, "ostinato why nope ended with 3"):
+            call_command("ostinato", "why", "nope", stderr=(said := StringIO()))
+        self.assertIn("'manage.py ostinato schedule ls' lists them", said.getvalue())
         jobs.schedules.add("weekly", "weekly mon 09:00", "count_orders")
         shown = self.called("task_schedule")
         self.assertEqual(len(jobs.schedules.list()), 1)  # the app is as it was

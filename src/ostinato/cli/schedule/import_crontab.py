@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Group, Parameter
 
 from ostinato.cli.console import Column, emit_json, say, table, warn
-from ostinato.cli.open_database import OpenDatabase, absent_file, load_app, opened, os_user
+from ostinato.cli.open_database import OpenDatabase, database_exists, load_app, opened, os_user
 from ostinato.cli.options import NO_COMMON, Common
 from ostinato.cli.policy import policy_options, with_policy_flags
 from ostinato.cli.schedule.change import did_to
@@ -95,11 +95,12 @@ def import_crontab(
     dry_run
         Only show what would be added, changed and missing.
     """
-    settings = load_app(common).settings
-    crontab = _read(file, tz or settings.tz, system)
+    loaded = load_app(common)
+    zone = tz or loaded.settings.tz
+    crontab = _read(file, zone, system)
     given = {**_AS_CRON, **policy_options(policy), "owner": _owner(file, source)}
-    plan = partial(_plan, crontab.jobs, _works(crontab.jobs), given, zone=tz or settings.tz, prefix=prefix)
-    if dry_run and absent_file(settings.db) is not None:
+    plan = partial(_plan, crontab.jobs, _works(crontab.jobs), given, zone=zone, prefix=prefix)
+    if dry_run and not database_exists(loaded):
         _show(plan([]), as_json=common.json)
     else:
         with opened(common) as database:

@@ -12,15 +12,15 @@ import msgspec
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
-from django.db import DatabaseError, ProgrammingError, transaction
+from django.db import DatabaseError, transaction
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.functional import cached_property
 from django.utils.html import format_html
 
 from ostinato.errors import OstinatoError
-from ostinato.integrations.django.ledger_views import LedgerView, RunView, ScheduleView
-from ostinato.integrations.django.models import Run, Schedule, ledger_alias
+from ostinato.integrations.django.ledger_views import LedgerView, RunView, ScheduleView, as_text
+from ostinato.integrations.django.models import MicrosecondsField, Run, Schedule, ledger_alias
 from ostinato.integrations.django.page_url import page_url
 from ostinato.integrations.django.roles import as_shown
 from ostinato.integrations.django.scheduler import get_jobs
@@ -32,6 +32,8 @@ _MOST_COUNTED = 10_000
 _NOT_THERE = (
     "the ledger is not there yet: an engine makes it when it starts, and so does the first task that is enqueued"
 )
+_MISSING = frozenset({"42P01", "3F000"})
+"""What PostgreSQL says of a table, or a schema, that is not there."""
 
 
 class _BoundedPaginator(Paginator):
@@ -42,6 +44,14 @@ class _BoundedPaginator(Paginator):
         return int(self.object_list[:_MOST_COUNTED].count())
 
 
+def _shown_time(field: MicrosecondsField) -> Callable[[Any], str]:
+    def shown(row: Any) -> str:
+        return as_text(getattr(row, field.name))
+
+    made: Callable[[Any], str] = admin.display(shown, description=field.verbose_name, ordering=field.name)
+    return made
+
+
 class _LedgerAdmin(admin.ModelAdmin):
     """Read-only; `app_view` lists what Django cannot query."""
 
@@ -49,6 +59,25 @@ class _LedgerAdmin(admin.ModelAdmin):
     show_full_result_count = False
     paginator = _BoundedPaginator
     app_view: LedgerView
+
+    def __init__(self, model: type[Any], site: admin.AdminSite) -> None:
+        for field in model._meta.fields:
+            if isinstance(field, MicrosecondsField):  # Django would leave out the seconds, and not name the zone
+                setattr(self, f"shown_{field.name}", _shown_time(field))
+        super().__init__(model, site)
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
+        names = [f"shown_{one.name}" if isinstance(one, MicrosecondsField) else one.name for one in self.opts.fields]
+        return [*names, *(["page"] if page_url() else [])]
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
+        return self.get_fields(request, obj)
+
+    @admin.display(description="")
+    def page(self, row: Schedule | Run) -> str:
+        """A link to the page."""
+        url = page_url(self.app_view.noun, str(row.name if isinstance(row, Schedule) else row.pk))
+        return "" if url is None else str(format_html('<a href="{}">open on the page</a>', url))
 
     def get_queryset(self, request: HttpRequest) -> Any:
         return super().get_queryset(request).using(ledger_alias())
@@ -87,10 +116,10 @@ class _LedgerAdmin(admin.ModelAdmin):
                 if isinstance(answer, TemplateResponse):
                     answer.render()  # which asks for the rows
                 return answer
-        except ProgrammingError:
-            return self.app_view.unavailable(self, request, _NOT_THERE)
         except (DatabaseError, OstinatoError) as error:
-            return self.app_view.unavailable(self, request, f"the ledger cannot be read just now: {error}")
+            is_missing = getattr(error.__cause__, "sqlstate", None) in _MISSING
+            problem = _NOT_THERE if is_missing else f"the ledger cannot be read just now: {error}"
+            return self.app_view.unavailable(self, request, problem)
 
     def delete_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> HttpResponse:
         raise PermissionDenied
@@ -104,19 +133,10 @@ class ScheduleAdmin(_LedgerAdmin):
     """Schedules."""
 
     app_view = ScheduleView()
-    list_display = ("name", "timing", "enabled", "broken", "next_at", "task", "page")
+    list_display = ("name", "timing", "enabled", "broken", "shown_next_at", "task", "page")
     list_filter = ("enabled", "orphaned")
     search_fields = ("name", "task")
-
-    @admin.display(description="")
-    def page(self, schedule: Schedule) -> str:
-        """A link to the page."""
-        return _link("schedules", schedule.name)
-
-    def get_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
-        return [*(field.name for field in Schedule._meta.fields), *(["page"] if page_url() else [])]
-
-    readonly_fields = ("page",)
+    search_help_text = "A part of the name of a schedule or its task."
 
 
 @admin.register(Run)
@@ -124,11 +144,14 @@ class RunAdmin(_LedgerAdmin):
     """Runs."""
 
     app_view = RunView()
-    list_display = ("id", "schedule", "task", "state", "reason", "due_at", "started_at", "finished_at", "page")
+    list_display = (
+        *("id", "schedule", "task", "state", "reason"),
+        *("shown_due_at", "shown_started_at", "shown_finished_at", "page"),
+    )
     list_filter = ("state", "trigger", "due_at")
     list_select_related = ("schedule",)
-    search_fields = ("=id", "^task", "^schedule__name", "^session")
-    readonly_fields = ("page",)
+    search_fields = ("=id", "task", "schedule__name", "=session")
+    search_help_text = "The number of a run, a part of the name of its schedule or task, or its session."
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: Any = None) -> Any:
         found = super().get_object(request, object_id, from_field)
@@ -141,16 +164,3 @@ class RunAdmin(_LedgerAdmin):
     def lookup_allowed(self, lookup: str, value: Any, request: Any = None) -> bool:
         # Who could filter by a part of a result could guess what is hidden in it.
         return not lookup.startswith("result") and bool(super().lookup_allowed(lookup, value, request))
-
-    @admin.display(description="")
-    def page(self, run: Run) -> str:
-        """A link to the page."""
-        return _link("runs", run.id)
-
-    def get_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
-        return [*(field.name for field in Run._meta.fields), *(["page"] if page_url() else [])]
-
-
-def _link(noun: str, name: object) -> str:
-    url = page_url(noun, str(name))
-    return "" if url is None else str(format_html('<a href="{}">open on the page</a>', url))

@@ -7,17 +7,20 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any, TypeAlias
 
+from django.apps import apps
 from django.conf import settings
 from django.contrib.auth import get_user
-from django.core.exceptions import ImproperlyConfigured
+from django.core.exceptions import DisallowedHost, ImproperlyConfigured
 from django.http import HttpRequest
 from django.shortcuts import resolve_url
 from django.urls import NoReverseMatch, get_script_prefix, reverse, set_script_prefix
+from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
 
 from ostinato import Identity
 from ostinato.api.host_login import Who
 from ostinato.api.mount import MountedApp
+from ostinato.api.security import CHECKED_HOST
 from ostinato.integrations.django.connections import around_call
 from ostinato.integrations.django.page_url import mounted_at
 from ostinato.integrations.django.roles import role_of
@@ -35,6 +38,11 @@ def mount(application: AsgiApp, path: str = "/jobs", who: Who | None = None) -> 
     place = "/" + path.strip("/")
     if place == "/":
         raise ImproperlyConfigured("the page cannot be mounted at '/', which is the project's: give a path, '/jobs'")
+    if who is None and apps.ready and not apps.is_installed("django.contrib.auth"):
+        raise ImproperlyConfigured(
+            "the page is behind the login of staff, and 'django.contrib.auth' is not in INSTALLED_APPS: add it, or say "
+            "who somebody is with mount(…, who=…)"
+        )
     mounted_at(place)
     return _Mount(application, place, who or _staff_on_thread)
 
@@ -51,9 +59,10 @@ class _Mount:
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         path, root = str(scope.get("path", "")), str(scope.get("root_path") or "").rstrip("/")
-        below = path.removeprefix(root) if root else path
-        if scope["type"] in ("http", "websocket") and (below == self._place or below.startswith(f"{self._place}/")):
-            await self._page_below(root)({**scope, "root_path": root + self._place}, receive, send)
+        asked = path.removeprefix(root) if root else path
+        if scope["type"] in ("http", "websocket") and (asked == self._place or asked.startswith(f"{self._place}/")):
+            below = {**_with_checked_host(scope), "root_path": root + self._place}
+            await self._page_below(root)(below, receive, send)
         else:
             await self._application(scope, receive, send)
 
@@ -62,6 +71,20 @@ class _Mount:
         from ostinato.integrations.django import jobs
 
         return jobs.asgi(self._who, login_url=login_url(root))
+
+
+def _with_checked_host(scope: Any) -> dict[str, Any]:
+    """With the Host that Django would take, by ALLOWED_HOSTS and USE_X_FORWARDED_HOST; as it is, if it takes none."""
+    headers, asked = Headers(scope=scope), HttpRequest()
+    for name in ("host", "x-forwarded-host"):
+        if name in headers:
+            asked.META[f"HTTP_{name.upper().replace('-', '_')}"] = ",".join(headers.getlist(name))
+    try:
+        host = str(asked.get_host())
+    except (DisallowedHost, KeyError):  # KeyError: of a request without any
+        return dict(scope)
+    others = [(name, value) for name, value in scope["headers"] if name != b"host"]
+    return {**scope, "headers": [*others, (b"host", host.encode("latin-1"))], CHECKED_HOST: host}
 
 
 def staff(request: HTTPConnection) -> Identity | None:

@@ -7,6 +7,7 @@ the ledger is in memory: like Django's own databases, it must not be the real on
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -22,7 +23,15 @@ from django.db.backends.base.creation import TEST_DATABASE_PREFIX
 from ostinato.config import Settings, check_names, load_settings, read_flag
 from ostinato.errors import InvalidInput
 
-__all__ = ["RELEVANT", "app_name", "database_url", "is_testing", "read_settings", "remember_databases"]
+__all__ = [
+    "RELEVANT",
+    "app_name",
+    "configured_ledger",
+    "database_url",
+    "is_testing",
+    "read_settings",
+    "remember_databases",
+]
 
 RELEVANT = frozenset({"OSTINATO", "SCHEDULER_ENABLED", "TIME_ZONE", "ALLOWED_HOSTS", "BASE_DIR"})
 """The settings of Django that this reads."""
@@ -31,6 +40,7 @@ _IN_MEMORY = "sqlite://:memory:"
 _DEFAULT_NAME = "default"
 _IN_MEMORY_OF_TESTS = "file:memorydb_"
 """How Django calls a SQLite in memory that tests share."""
+_HOST_NAME = re.compile(r"[0-9A-Za-z_-][0-9A-Za-z._-]*|\[[0-9A-Fa-f:.]+\]")
 _names: dict[str, str] = {}
 """The real databases, by alias."""
 _NOT_OF_LIBPQ = frozenset(
@@ -42,6 +52,19 @@ _NOT_OF_LIBPQ = frozenset(
 
 def read_settings(*, is_overridden: bool = False) -> Settings:
     """The settings in force. In tests the database of `OSTINATO` counts only where a test has overridden it."""
+    in_tests = is_testing()
+    found = _loaded(in_tests=in_tests)
+    if in_tests and not (is_overridden and "db" in _given()):
+        found = replace(found, db=_IN_MEMORY)
+    return found
+
+
+def configured_ledger() -> str:
+    """The database of the ledger when no tests run."""
+    return _loaded(in_tests=False).db
+
+
+def _loaded(*, in_tests: bool) -> Settings:
     given = _given()
     given.pop("name", None)
     if isinstance(given.get("db"), Path):
@@ -49,15 +72,12 @@ def read_settings(*, is_overridden: bool = False) -> Settings:
     base = getattr(settings, "BASE_DIR", None)
     try:
         check_names(given, "OSTINATO in the settings of Django")
-        found = load_settings(None if base is None else Path(base), defaults=dict(_defaults(base)), **given)
+        defaults = dict(_defaults(base, in_tests=in_tests))
+        found = load_settings(None if base is None else Path(base), defaults=defaults, **given)
         off = tuple(_switches_off())
     except InvalidInput as error:
         raise ImproperlyConfigured(f"OSTINATO: {error}") from error
-    if off:
-        found = replace(found, enabled=False, disabled_by=(*found.disabled_by, *off))
-    if is_testing() and not (is_overridden and "db" in given):
-        found = replace(found, db=_IN_MEMORY)
-    return found
+    return replace(found, enabled=False, disabled_by=(*found.disabled_by, *off)) if off else found
 
 
 def app_name() -> str:
@@ -111,17 +131,16 @@ def _given() -> dict[str, Any]:
     return dict(given)
 
 
-def _defaults(base: Any) -> Iterator[tuple[str, Any]]:
+def _defaults(base: Any, *, in_tests: bool) -> Iterator[tuple[str, Any]]:
     if settings.TIME_ZONE:
         yield "tz", settings.TIME_ZONE
-    if not is_testing():
+    if not in_tests:
         if "default" in connections and connections["default"].vendor == "postgresql":
             yield "db", database_url()
         elif base is not None:
             yield "db", f"sqlite:///{Path(base) / 'ostinato.db'}"
-    # A pattern is Django's alone: hosts are names.
-    names = [host for host in settings.ALLOWED_HOSTS if host and not host.startswith(".") and "*" not in host]
-    if names:
+    # A pattern is Django's alone, as is what can be no name: hosts are names.
+    if names := [host for host in settings.ALLOWED_HOSTS if _HOST_NAME.fullmatch(host)]:
         yield "hosts", names
 
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
+import msgspec
 from django.contrib.admin.utils import quote, unquote
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
+from django.utils.timezone import is_naive, localtime, make_aware
 
 from ostinato.errors import NotFound, OstinatoError, StoreError
 from ostinato.integrations.django.page_url import page_url
@@ -21,11 +25,13 @@ from ostinato.models.schedule import Schedule
 from ostinato.models.states import RunState
 from ostinato.service.answers import run_answer, schedule_answer
 
-__all__ = ["LedgerView", "RunView", "ScheduleView"]
+__all__ = ["LedgerView", "RunView", "ScheduleView", "as_text"]
 
 _PER_PAGE = 100
 _MOST_SCHEDULES = 100_000
 """Behind these, nobody turns pages."""
+_MOST_NAMES = 20
+"""Schedules, and tasks, whose runs a search collects."""
 _DIGITS = 18
 _SCHEDULE_FIELDS = """
 name timing zone sentence state enabled broken off_note note next_run_at next_run_reason project owner remaining
@@ -37,12 +43,26 @@ priority session node totals result error
 """
 
 
+def as_text(value: Any) -> str:
+    """A value of the ledger for people. Times are to the second, in the zone that Django has for whoever looks."""
+    match value:
+        case None:
+            return "-"
+        case datetime():
+            moment = make_aware(value) if is_naive(value) else value
+            return f"{localtime(moment):%Y-%m-%d %H:%M:%S %Z}"
+        case dict() | list():
+            return msgspec.json.encode(value).decode()
+        case _:
+            return str(value)
+
+
 @dataclass(frozen=True, slots=True)
 class Row:
     """A line of a list: a link to the whole, and what stands beside it."""
 
     key: str
-    cells: Sequence[Any]
+    cells: Sequence[str]
 
     @property
     def url(self) -> str:
@@ -90,6 +110,7 @@ class LedgerView(ABC):
             columns=self.columns,
             states=self.states,
             search=search,
+            search_help=admin.search_help_text,
             state=state,
             more=self.next_of(found[_PER_PAGE - 1], before) if len(found) > _PER_PAGE else None,
             more_title=self.more_title,
@@ -108,7 +129,12 @@ class LedgerView(ABC):
         except OstinatoError as error:
             return self.unavailable(admin, request, str(error))
         return self._answer(
-            admin, request, "ostinato/detail.html", fields=fields, key=key, page=page_url(self.noun, key)
+            admin,
+            request,
+            "ostinato/detail.html",
+            fields=[(name, as_text(value)) for name, value in fields],
+            key=key,
+            page=page_url(self.noun, key),
         )
 
     def unavailable(self, admin: Any, request: HttpRequest, problem: str) -> HttpResponse:
@@ -139,7 +165,7 @@ class ScheduleView(LedgerView):
         enabled = None if not state else state == "on"
         start = min(before or 0, _MOST_SCHEDULES)
         found = get_jobs().schedules.list(search=search or None, enabled=enabled, limit=start + _PER_PAGE + 1)
-        return [Row(schedule.name, self._cells(schedule)) for schedule in found[start:]]
+        return [Row(schedule.name, [*map(as_text, self._cells(schedule))]) for schedule in found[start:]]
 
     def next_of(self, last: Row, before: int | None) -> str:
         return str((before or 0) + _PER_PAGE)
@@ -169,22 +195,34 @@ class RunView(LedgerView):
 
     def rows(self, search: str, state: str, before: int | None) -> Sequence[Row]:
         found = self._found(search, before, {"state": state} if state else {})
-        return [Row(str(run.id), self._cells(run)) for run in found]
+        return [Row(str(run.id), [*map(as_text, self._cells(run))]) for run in found]
 
     def next_of(self, last: Row, before: int | None) -> str:
         return last.key
 
     def _found(self, search: str, before: int | None, wanted: dict[str, Any]) -> Sequence[Run]:
-        """By its number, by the name of its schedule, or else of its task."""
-        runs = get_jobs().runs
+        """By their number, by a part of the name of their schedule or task, or by their session."""
+        jobs = get_jobs()
         if (number := _number(search)) is not None:
-            return [runs.get(number)]
-        if not search:
-            return runs.list(before=before, limit=_PER_PAGE + 1, **wanted)
-        try:
-            return runs.list(before=before, limit=_PER_PAGE + 1, schedule=search, **wanted)
-        except NotFound:
-            return runs.list(before=before, limit=_PER_PAGE + 1, task=search, **wanted)
+            with suppress(NotFound):
+                return [jobs.runs.get(number)]
+            return []
+        found: dict[int, Run] = {}
+        for named in self._named(search) if search else [{}]:
+            runs = jobs.runs.list(before=before, limit=_PER_PAGE + 1, **named, **wanted)
+            found |= {run.id: run for run in runs}
+        return sorted(found.values(), key=lambda run: run.id, reverse=True)[: _PER_PAGE + 1]
+
+    def _named(self, search: str) -> Iterator[dict[str, Any]]:
+        """What the ledger can be asked for, which knows whole names."""
+        jobs, part = get_jobs(), search.casefold()
+        for schedule in jobs.schedules.list(search=search, limit=_MOST_NAMES):
+            if part in schedule.name.casefold():  # and not only in its timing or work
+                yield {"schedule": schedule.name}
+        tasks = [name for name in sorted(jobs.registry.tasks) if part in name.casefold()]
+        for name in {*tasks[:_MOST_NAMES], search}:
+            yield {"task": name}
+        yield {"session": search}
 
     def _cells(self, run: Run) -> Sequence[Any]:
         return (run.schedule or run.task, run.state, run.reason, run.due_at, run.started_at, run.finished_at)

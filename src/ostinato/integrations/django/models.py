@@ -9,9 +9,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connections, models
-from django.utils.timezone import is_naive, make_aware
+from django.utils.timezone import is_naive, make_aware, make_naive
 
 from ostinato.clock import from_micros, to_micros
 from ostinato.integrations.django.configuration import database_url
@@ -37,13 +38,16 @@ def ledger_alias() -> str | None:
 
 
 class MicrosecondsField(models.DateTimeField):
-    """An instant, stored as the microseconds since 1970."""
+    """An instant, stored as the microseconds since 1970; without a zone if USE_TZ is off, as Django has its times."""
 
     def get_internal_type(self) -> str:
         return "BigIntegerField"
 
     def from_db_value(self, value: int | None, *_: Any) -> datetime | None:
-        return None if value is None else from_micros(value)
+        if value is None:
+            return None
+        moment = from_micros(value)
+        return moment if settings.USE_TZ else make_naive(moment)
 
     def get_db_prep_value(self, value: Any, connection: Any, prepared: bool = False) -> int | None:
         moment = self.get_prep_value(value)

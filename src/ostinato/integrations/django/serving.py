@@ -24,9 +24,10 @@ from django.core.management.commands.runserver import Command as RunserverComman
 from django.core.signals import request_started
 
 from ostinato.app import Ostinato
-from ostinato.config import switched_off
+from ostinato.config import switched_off, without_password
 from ostinato.integrations.django.configuration import is_testing
 from ostinato.logs import get_logger
+from ostinato.plurals import counted
 from ostinato.termination import another_interrupt_forces, drain_on_sigterm
 
 __all__ = ["Starter", "watch"]
@@ -60,7 +61,7 @@ class Starter:
         if is_testing() or not self._is_first():
             return
         if (why := switched_off(self._app.settings)) is not None:
-            log.info("%s; none is started in this process", why)
+            _tell(f"{why}; none is started in this process")
             return
         self._is_over = threading.Event()  # that of a parent may have been in use when it forked
         drain_on_sigterm(self._app)
@@ -96,6 +97,8 @@ class Starter:
         while not self._is_over.is_set():
             try:
                 self._app.start()
+                tasks, db = counted(len(self._app.registry.tasks), "task"), without_password(self._app.settings.db)
+                _tell(f"the engine runs in process {os.getpid()}: {tasks}, ledger {db}")
                 return
             except Exception:
                 log.exception("the engine could not be started; the next attempt is in %g s", pause)
@@ -128,6 +131,8 @@ def _on_wsgi_handler(starter: Starter) -> None:
     def made(self: Any, *args: Any, **kwargs: Any) -> None:
         make(self, *args, **kwargs)
         if any(isinstance(frame.f_locals.get("self"), RunserverCommand) for frame in _stack()):
+            if is_testing():
+                _tell("this server has test databases, and runs no engine; its ledger is in memory")
             starter.start(_is_listening(threading.get_ident()))
         elif any(name.startswith("gunicorn.workers.") for name in _modules_on_stack()):
             starter.start()
@@ -178,6 +183,16 @@ def _on_fork(starter: Starter) -> None:
 
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=in_child)
+
+
+def _tell(text: str) -> None:
+    """Log it, so that people see whether tasks are run here. Where nobody has set logging up, Python would drop what is
+    no warning: then it is on stderr, where warnings are."""
+    if log.hasHandlers():
+        log.info("%s", text)
+    else:
+        sys.stderr.write(f"ostinato: {text}\n")
+        sys.stderr.flush()
 
 
 def _is_listening(thread: int) -> Callable[[], bool]:

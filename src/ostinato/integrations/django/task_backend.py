@@ -9,19 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 from django.apps import apps
-from django.conf import settings
 from django.core import checks
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connections, transaction
 
 from ostinato import Function, InvalidInput, NotFound, Run
 from ostinato.clock import from_micros
-from ostinato.config import load_settings
-from ostinato.integrations.django.configuration import database_url, is_testing
+from ostinato.integrations.django.configuration import configured_ledger, is_testing
 from ostinato.integrations.django.scheduler import DjangoOstinato, get_jobs
 from ostinato.integrations.django.task_calls import find, known_task, listen, registered
 from ostinato.integrations.django.task_framework import (
@@ -134,7 +131,7 @@ class OstinatoBackend(BaseTaskBackend):
                 hint=f"Add {_APP!r} to INSTALLED_APPS.",
                 id="ostinato.E001",
             )
-        ledger = _configured_ledger() if self._is_rehearsed else self._jobs.settings.db
+        ledger = configured_ledger() if self._is_rehearsed else self._jobs.settings.db
         if (why := self._why_no_transaction(ledger)) is not None:
             yield checks.Error(
                 f"OPTIONS['transaction'] of {where} {why}.",
@@ -254,18 +251,6 @@ def _checked(given: Any) -> dict[str, Any]:
 
 def _is_postgres(url: str) -> bool:
     return url.startswith(("postgresql:", "postgres:"))
-
-
-def _configured_ledger() -> str:
-    """Where the ledger is when no tests run."""
-    base, given = getattr(settings, "BASE_DIR", None), getattr(settings, "OSTINATO", {}).get("db")
-    is_beside = connections["default"].vendor == "postgresql"
-    found = load_settings(
-        None if base is None else Path(base),
-        defaults={"db": database_url()} if is_beside else {},
-        db=None if given is None else str(given),
-    )
-    return found.db
 
 
 def _due_at(task: Task[..., Any], now: datetime) -> datetime:

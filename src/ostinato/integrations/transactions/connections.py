@@ -42,6 +42,11 @@ class Caller(Protocol):
         ...
 
     @property
+    def alias(self) -> str | None:
+        """Its database, as Django calls it."""
+        ...
+
+    @property
     def is_async(self) -> bool: ...
 
     @property
@@ -90,6 +95,7 @@ class _Psycopg:
     """A connection of psycopg 3, whatever its row and cursor factories are."""
 
     dialect = "postgresql"
+    alias = None
 
     def __init__(self, connection: Any, *, is_async: bool) -> None:
         self._connection = connection
@@ -147,6 +153,7 @@ class SqlAlchemyConnection:
 class _SqlAlchemy:
     """A Connection, or the connection that a Session has for its transaction."""
 
+    alias = None
     is_async = False
 
     def __init__(self, given: Any) -> None:
@@ -188,6 +195,7 @@ class _SqlAlchemy:
 class _AsyncSqlAlchemy:
     """The same of an AsyncConnection or AsyncSession: SQLAlchemy itself awaits what its driver does."""
 
+    alias = None
     is_async = True
 
     def __init__(self, given: Any) -> None:
@@ -239,6 +247,11 @@ class _Django:
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection
+
+    @property
+    def alias(self) -> str:
+        alias: str = self._connection.alias
+        return alias
 
     @property
     def dialect(self) -> str:

@@ -131,7 +131,7 @@ class TransactionEnqueuer:
                     hint="commit in one phase, or enqueue after the commit, without the connection",
                 )
             return [_Written(id) for id in await ledger.insert_runs(db, runs)]
-        rows = await table.put(db, caller.dialect, runs, self._instants(len(runs)))
+        rows = await table.put(db, caller.dialect, runs, self._instants(len(runs)), caller.alias)
         caller.after_commit(self._poke)
         self._warn_if_undrained()
         return [_Written(None, row) for row in rows]

@@ -36,6 +36,10 @@ class _Database(Protocol):
     identity: object
     """The same of every object that leads to one database; of what names no database, the engine."""
 
+    @property
+    def alias(self) -> str | None:
+        """As Django calls it."""
+
     def dialect(self) -> str: ...
 
     def file(self) -> str | None:
@@ -119,7 +123,7 @@ class Outbox:
 
     async def _run(self, use: Use[T]) -> T:
         """Use a table that should be there; StoreError says how to make it, if it is not."""
-        makes_it = "'ostinato outbox create URL' makes it, or app.outbox(…).create()"
+        makes_it = table.how_to_make(self._database.alias)
         if (file := self._missing_file()) is not None:
             raise StoreError(f"there is no file {file}; {makes_it}")
         try:
@@ -222,6 +226,8 @@ class _OneThread:
 class _SyncDatabase:
     """By a sync engine of SQLAlchemy, which stays the caller's: its pool is not disposed of."""
 
+    alias = None
+
     def __init__(self, engine: Any) -> None:
         self._engine = engine
         self._thread = _OneThread()
@@ -251,6 +257,8 @@ class _SyncDatabase:
 
 class _AsyncDatabase:
     """By the URL of an async engine. Its own connections belong to the loop of the caller, so here are others."""
+
+    alias = None
 
     def __init__(self, url: Any) -> None:
         self._url = url
@@ -287,6 +295,7 @@ class _DjangoDatabase:
 
     def __init__(self, alias: str) -> None:
         self.name = alias
+        self.alias = alias
         self.identity: object = alias
         self._thread = _OneThread()
 

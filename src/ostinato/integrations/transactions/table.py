@@ -6,6 +6,7 @@ it: 0 for a new one, later after a refusal, NULL when it is not tried any more.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 from uuid import uuid4
@@ -24,6 +25,7 @@ __all__ = [
     "delete",
     "due",
     "exists",
+    "how_to_make",
     "list_rows",
     "put",
     "refuse",
@@ -93,13 +95,21 @@ async def exists(db: Connection, dialect: str) -> bool:
     return bool((await db.fetch(_EXISTS[check_dialect(dialect)]))[0][0])
 
 
-async def put(db: Connection, dialect: str, runs: Sequence[NewRun], first_at: Micros) -> list[str]:
+def how_to_make(alias: str | None = None) -> str:
+    """What makes the table where it is missing: in a database, or in one that Django calls so."""
+    apps = getattr(sys.modules.get("django.apps"), "apps", None)
+    if alias is None or apps is None or not (apps.ready and apps.is_installed("ostinato.integrations.django")):
+        return "'ostinato outbox create URL' makes it, or app.outbox(…).create()"
+    return f"'manage.py ostinato outbox create {alias}' makes it, or jobs.outbox({alias!r}).create()"
+
+
+async def put(db: Connection, dialect: str, runs: Sequence[NewRun], first_at: Micros, alias: str | None) -> list[str]:
     """Write the runs into the caller's outbox, each an instant after the one before it, which is the order in which
     they are taken; answers the ids of their rows."""
     if not await exists(db, dialect):
         raise StoreError(
-            "this connection does not lead to the database of the ledger, and there is no outbox in its own; create "
-            "one there with 'ostinato outbox create URL', and let the app drain it with app.add_outbox(…)"
+            "this connection does not lead to the database of the ledger, and there is no outbox in its own: "
+            f"{how_to_make(alias)}, and add_outbox(…) of the app lets its engine drain it"
         )
     rows = [(str(uuid4()), first_at + place, 0, 0, run.task, _body(run)) for place, run in enumerate(runs)]
     for some in _chunks(rows):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ostinato.stores.postgres.database import Database
+from ostinato.stores.postgres.database import Database, schema_version
 from ostinato.stores.postgres.lanes import PostgresLanes
 from ostinato.stores.postgres.nodes import PostgresNodes
 from ostinato.stores.postgres.parts import PARTS
@@ -50,6 +50,10 @@ class PostgresStore:
     @property
     def fault(self) -> str | None:
         return None
+
+    async def exists(self) -> bool:
+        schema = self._database.server.schema
+        return bool(await self._database.read(lambda connection: schema_version(connection, schema)))
 
     async def open(self) -> None:
         await self._database.open()

@@ -111,6 +111,17 @@ class Database:
         """Run an operation that only reads beside the writer."""
         return (self._writer if self._readers is None else self._readers).submit(operation)
 
+    def exists(self) -> bool:
+        """Whether there is a file; what is in memory needs none. Where this user may not look, opening it says so."""
+        if not self.in_memory:
+            try:
+                os.stat(self.path)
+            except (FileNotFoundError, NotADirectoryError):
+                return False
+            except OSError:
+                return True
+        return True
+
     async def close(self) -> None:
         await self._writer.stop()
         if self._readers is not None:

@@ -48,6 +48,9 @@ class SqliteStore:
     def fault(self) -> str | None:
         return self._database.fault
 
+    async def exists(self) -> bool:
+        return self._database.exists()
+
     async def open(self) -> None:
         await self._database.open()
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+from argparse import REMAINDER
 from collections.abc import Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -11,7 +13,9 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from ostinato.cli.main import run
 from ostinato.integrations.django import jobs
 
-__all__ = ["Command"]
+__all__ = ["CALLED", "Command"]
+
+CALLED = "manage.py ostinato"
 
 _WITH_VALUE = frozenset({"--settings", "--pythonpath", "--verbosity"})
 _FLAGS = frozenset({"--traceback", "--no-color", "--force-color", "--skip-checks"})
@@ -24,14 +28,16 @@ class Command(BaseCommand):
     help = "The command line of Ostinato, with this project's tasks and settings: manage.py ostinato --help"
 
     def run_from_argv(self, argv: list[str]) -> None:
-        sys.exit(run(_without_djangos(argv[2:]), jobs))
+        sys.exit(run(_without_djangos(argv[2:]), jobs, CALLED))
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("words", nargs="*", help="The command, such as: run ls")
+        # By the name that Django hands on as positional; the rest, so that flags are ours.
+        parser.add_argument("args", metavar="words", nargs=REMAINDER, help="The command, such as: run ls")
 
     def handle(self, *words: str, **_: Any) -> None:
-        """By call_command("ostinato", "run", "ls")."""
-        code = run(words, jobs)
+        """By call_command("ostinato", "run", "ls"), whose caller may want the output."""
+        with redirect_stdout(self.stdout._out), redirect_stderr(self.stderr._out):
+            code = run(words, jobs, CALLED)
         if code:
             raise CommandError(f"ostinato {' '.join(words)} ended with {code}", returncode=code)
 

@@ -12,6 +12,7 @@ from ostinato import Function
 from ostinato.cli.main import run
 from ostinato.errors import OstinatoError
 from ostinato.integrations.django import jobs
+from ostinato.integrations.django.management.commands.ostinato import CALLED
 from ostinato.service.answers import run_answer
 
 __all__ = ["Command"]
@@ -25,7 +26,11 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name", help="The task, as list_tasks shows it.")
         parser.add_argument(
-            "--args", dest="given", default="[]", help="Its arguments: a JSON list, or an object of named ones."
+            "--args",
+            dest="given",
+            metavar="JSON",
+            default="[]",
+            help="Its arguments: a JSON list, or an object of named ones.",
         )
         parser.add_argument(
             "--json", dest="as_json", action="store_true", help="Print JSON: lines of output, then the run."
@@ -35,7 +40,7 @@ class Command(BaseCommand):
         args, kwargs = _arguments(given)
         if self._called_from_command_line:  # where Ctrl-C cancels it
             flag = "--args" if isinstance(msgspec.json.decode(given), list) else "--kwargs"
-            sys.exit(run(["exec", "--task", name, flag, given, *(["--json"] if as_json else [])], jobs))
+            sys.exit(run(["exec", "--task", name, flag, given, *(["--json"] if as_json else [])], jobs, CALLED))
         self._run(Function(name, args, kwargs), as_json)
 
     def _run(self, work: Function, as_json: bool) -> None:

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from ostinato.cli.open_database import absent_file
+from ostinato.cli.open_database import database_exists
 from ostinato.errors import OstinatoError
 from ostinato.integrations.django import jobs
 from ostinato.integrations.django.management.columns import write_json, write_table
@@ -30,7 +30,7 @@ class Command(BaseCommand):
 
     def handle(self, *, as_json: bool = False, **_: Any) -> None:
         try:
-            found = jobs.schedules.list() if _is_there() else []
+            found = jobs.schedules.list() if database_exists(jobs) else []
         except OstinatoError as error:
             raise CommandError(str(error)) from error
         new = sorted(jobs.declared.keys() - {schedule.name for schedule in found})
@@ -42,11 +42,6 @@ class Command(BaseCommand):
         write_table(self.stdout, ("NAME", "TIMING", "STATE", "NEXT", "LAST"), rows, "no schedules")
         if rows:
             self.stdout.write(f"times in {jobs.settings.tz}")
-
-
-def _is_there() -> bool:
-    """Whether there is a file to look into: a look makes none."""
-    return absent_file(jobs.settings.db) is None
 
 
 def _declared(name: str) -> dict[str, Any]:
