@@ -55,9 +55,11 @@ class HostLogin:
 
     async def _ask(self) -> Identity | None:
         try:
-            async with asyncio.timeout(self._seconds):
+            async with asyncio.timeout(self._seconds) as limit:
                 return await self._answer()
         except TimeoutError:
+            if not limit.expired():
+                raise  # it is its own: of a database, say
             log.error("who() has not answered within %g s: nobody is let in", self._seconds)
             raise LoginUnavailable("this site cannot say right now who you are: try again later") from None
 
