@@ -109,3 +109,16 @@ def test_a_schedule_that_the_code_takes_from_a_person_or_another_app_is_told_in_
         assert "until now" not in caplog.text
         deploy(make_app, file, "every 2h", app="billing").stop()
         assert "schedule job belonged to app 'shop' until now: app 'billing' declares it" in caplog.text
+
+
+def test_an_orphan_does_not_tell_what_its_code_says_until_it_is_declared_again(file: str, make_app: MakeApp) -> None:
+    app = deploy(make_app, file, "every 1h")
+    app.schedules.edit("job", priority=5)
+    app.stop()
+    without = make_app(file, name="shop")
+    without.task("other")(lambda: None)
+    without.start()
+    assert (without.schedules.get("job").orphaned, without.schedules.get("job").changes) == (True, ())
+    without.stop()
+    again = deploy(make_app, file, "every 1h").schedules.get("job")
+    assert [(change.field, change.value, change.by) for change in again.changes] == [("priority", "5", "a program")]
