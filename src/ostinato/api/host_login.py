@@ -54,8 +54,9 @@ class HostLogin:
         return RedirectResponse(self._login_url, 303)
 
     async def _ask(self) -> Identity | None:
+        limit = asyncio.timeout(self._seconds)
         try:
-            async with asyncio.timeout(self._seconds) as limit:
+            async with limit:
                 return await self._answer()
         except TimeoutError:
             if not limit.expired():
