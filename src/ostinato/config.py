@@ -359,9 +359,9 @@ _FLAGS = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false":
 
 
 def read_flag(called: str, value: Any) -> bool:
-    """True or False; a variable says 1 or 0, or a word for it."""
-    if isinstance(value, bool):
-        return value
+    """True or False; a variable says 1 or 0, or a word for it. Flask makes numbers of those."""
+    if isinstance(value, int) and value in (0, 1):
+        return bool(value)
     found = _FLAGS.get(value.strip().lower()) if isinstance(value, str) else None
     if found is None:
         raise InvalidInput(f"{called} cannot be {value!r}", field=called, hint="give true or false; a variable, 1 or 0")

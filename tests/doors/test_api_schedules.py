@@ -341,6 +341,10 @@ def test_a_list_can_be_filtered(web: Web, admin: Client) -> None:
     assert names("state=running") == ["alpha"]
     assert names("state=broken") == []
     assert names("owner=code") == []
+    schedules = web.container.services.schedules
+    web.run(schedules.add("gamma", "every 1h", "hello", owner="crontab:box:/etc/crontab"))
+    assert names("owner=crontab") == ["gamma"]
+    assert names("owner=user") == ["alpha", "beta"]
     assert admin.get("/api/schedules?project=none").status_code == 404
     (alpha,) = admin.get("/api/schedules?q=alpha&state=running").json()["items"]
     assert alpha["running"] == 1

@@ -49,7 +49,10 @@ def test_runs_are_listed_by_their_cause(cli: CommandLine) -> None:
 
 def test_a_queued_run_is_cancelled_waited_for_and_retried(cli: CommandLine) -> None:
     number = _queued(cli)
-    assert cli("run", "wait", number, "--timeout", "20ms").code == 5
+    late = cli("run", "wait", number, "--timeout", "20ms")
+    assert late.code == 5
+    assert "warning: no engine is running on this database" in late.err
+    assert "is still queued after 20ms: no engine is running: start one with 'ostinato up'" in late.err
     assert "cancelled" in cli.ok("run", "cancel", number).err
     ended = cli("run", "wait", number)
     assert (ended.code, ended.err.splitlines()[-1]) == (1, f"run {number} cancelled: cancelled by a person")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import sys
 from pathlib import Path
 
-from ostinato import Ostinato
+from ostinato import Ostinato, RunState, Shell
 from ostinato.termination import FORCING
 from tests.doors.command_line import Process, eventually
 
@@ -53,3 +54,33 @@ def test_an_interrupted_loop_says_what_it_waits_for_and_another_interrupt_forces
     (run,) = app.runs.list()
     assert (run.state, run.cause, app.nodes.list()) == ("failed", "cut_off", [])
     app.stop()
+
+
+def test_work_whose_loop_is_ended_under_it_is_tried_again_and_not_cancelled(tmp_path: Path) -> None:
+    """A server that is forced to quit skips the end of the lifespan: `asyncio.run` cancels every task there is."""
+    jobs = Ostinato(f"sqlite:///{tmp_path}/jobs.db")
+
+    @jobs.task(retry=1)
+    async def wait() -> None:
+        await asyncio.Event().wait()
+
+    async def serve() -> None:
+        async def lifespan() -> None:
+            async with jobs.lifespan()(None):
+                ready.set()
+                await asyncio.Event().wait()
+
+        ready = asyncio.Event()
+        serving.append(asyncio.create_task(lifespan()))
+        await ready.wait()
+        await wait.aio.enqueue()
+        await jobs.aio.schedules.add("shell", "every 1h", Shell(f"touch {tmp_path}/begun; sleep 3600"), retry=1)
+        await jobs.aio.schedules.trigger("shell")
+        await asyncio.to_thread(eventually, (tmp_path / "begun").exists, "the command runs")
+
+    serving: list[asyncio.Task[None]] = []
+    asyncio.run(serve())
+    runs = jobs.runs.list()
+    told = [(run.state, [attempt.state for attempt in run.attempts]) for run in runs]
+    jobs.stop()
+    assert told == [(RunState.QUEUED, ["cut_off"])] * 2, [run.reason for run in runs]

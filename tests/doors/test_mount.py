@@ -287,6 +287,17 @@ def test_a_callback_that_returns_something_else_is_an_error_and_lets_nobody_in(
     assert "must return an Identity or None" in caplog.text
 
 
+def test_a_callback_whose_own_wait_ran_out_is_not_said_to_have_been_slow(
+    jobs: Ostinato, ask: Ask, caplog: pytest.LogCaptureFixture
+) -> None:
+    def who(_: HTTPConnection) -> Identity:
+        raise TimeoutError("the directory did not answer")
+
+    assert ask(on_fastapi(jobs.asgi(who))).get("/jobs/api/me", headers=KEY).status_code == 500
+    assert "the directory did not answer" in caplog.text
+    assert "has not answered within" not in caplog.text
+
+
 def test_a_callback_that_does_not_answer_in_time_is_told_as_unavailable(tmp_path: Path, ask: Ask) -> None:
     settings = Settings(db=f"sqlite:///{tmp_path / 'jobs.db'}", tuning=Tuning(host_login_seconds=0.05))
     jobs = Ostinato(settings=settings)

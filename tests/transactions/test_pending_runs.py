@@ -195,7 +195,7 @@ def test_what_is_no_number_of_a_run_is_refused(app: Ostinato) -> None:
     for missing in (0, -1, 2**63, 10**30):
         with pytest.raises(NotFound, match=f"there is no run {missing};"):
             app.runs.get(missing)
-    with pytest.raises(WaitTimeout, match=r"still queued after 10ms$"):
+    with pytest.raises(WaitTimeout, match="still queued after 10ms: no engine is running"):
         app.runs.wait(handle, timeout=0.01)
     with pytest.raises(WaitTimeout, match=r"still queued or running after 10ms$"):
         app.wait_idle(timeout=0.01)

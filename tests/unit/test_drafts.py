@@ -64,6 +64,21 @@ def test_another_number_of_runs_begins_its_count_anew() -> None:
     assert merged(KNOWN, replace(SAME, policy=nine)) == replace(KNOWN, policy=nine, remaining=9)
 
 
+@pytest.mark.parametrize("change", [{"timing": "every 2h"}, {"policy": '{"remaining":9}'}])
+def test_who_asks_for_more_of_what_ran_as_often_as_it_should_switches_it_on(change: dict[str, str]) -> None:
+    finished = replace(KNOWN, enabled=False, remaining=0, next_at=None, owner="user", origin=None)
+    more = replace(SAME, owner="user", origin=None, **change)  # type: ignore[arg-type]
+    on = merged(finished, more)
+    assert on is not None
+    assert (on.enabled, on.next_at, on.remaining) == (True, 200, 9)
+    off = merged(replace(finished, remaining=1), more)  # switched off by a person
+    assert off is not None
+    assert (off.enabled, off.next_at) == (False, None)
+    orphan = merged(replace(finished, owner="code", origin="app", orphaned=True), replace(more, owner="code"))
+    assert orphan is not None
+    assert (orphan.enabled, orphan.next_at) == (False, None)
+
+
 def test_another_policy_leaves_how_many_runs_remain() -> None:
     known = replace(KNOWN, policy='{"remaining":9}')
     slower = '{"remaining":9,"timeout":"5m"}'

@@ -50,6 +50,11 @@ def test_a_mount_that_is_called_as_the_api_is_not_confused_with_it() -> None:
     assert below("/api/me", "/api", "/api/api/me")[:2] == ("/api", "/api/me")
 
 
+@pytest.mark.parametrize("path", ["/shop/jobs/api/me", "/jobs/api/me"], ids=["kept", "cut by the proxy"])
+def test_behind_a_proxy_whose_prefix_the_framework_is_told_it_is_below_both(path: str) -> None:
+    assert below(path, "/shop/jobs", path) == ("/shop/jobs", "/api/me", b"/api/me")
+
+
 def test_a_slash_within_a_name_stays_one() -> None:
     sent = "/jobs/api/schedules/a%2Fb"
     assert below("/jobs/api/schedules/a/b", "/jobs", sent) == ("/jobs", "/api/schedules/a/b", b"/api/schedules/a%2Fb")

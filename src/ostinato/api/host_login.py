@@ -54,10 +54,13 @@ class HostLogin:
         return RedirectResponse(self._login_url, 303)
 
     async def _ask(self) -> Identity | None:
+        limit = asyncio.timeout(self._seconds)
         try:
-            async with asyncio.timeout(self._seconds):
+            async with limit:
                 return await self._answer()
         except TimeoutError:
+            if not limit.expired():
+                raise  # it is its own: of a database, say
             log.error("who() has not answered within %g s: nobody is let in", self._seconds)
             raise LoginUnavailable("this site cannot say right now who you are: try again later") from None
 

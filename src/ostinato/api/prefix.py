@@ -51,6 +51,9 @@ def _split(scope: Scope) -> tuple[str, str]:
     if len(sent.rstrip("/")) > len(rest) and sent.rstrip("/").endswith(rest):
         prefix = sent.rstrip("/")[: len(sent.rstrip("/")) - len(rest)]
         return prefix, sent[len(prefix) :] or "/"
+    for start in range(len(root)):  # a proxy has cut its own part of the root off (FastAPI's root_path, Hypercorn)
+        if root[start] == "/" and (path == root[start:] or path.startswith(f"{root[start:]}/")) and sent == path:
+            return root, path[len(root) - start :] or "/"
     return root, path or "/"
 
 

@@ -98,6 +98,8 @@ def logs(
                 printed(line)
             return
 
+        _warn_of_no_engine(database, id)
+
         async def tell_lines() -> None:
             async for line in runs.follow(id):
                 printed(line)
@@ -136,7 +138,16 @@ def retry(id: RunNumber, /, *, common: Common = NO_COMMON) -> None:
 def wait(id: RunNumber, /, *, timeout: WaitTime = None, common: Common = NO_COMMON) -> int:
     """Wait until a run has ended: exit code 0 if it succeeded, 1 if not, 5 if the wait timed out."""
     with opened(common) as database:
+        _warn_of_no_engine(database, id)
         return ended(database, id, timeout, as_json=common.json)
+
+
+def _warn_of_no_engine(database: OpenDatabase, id: int) -> None:
+    """Say why nothing happens to a run that somebody begins to wait for."""
+    from ostinato.cli.schedule.view import warn_of_no_engine
+
+    if not database.ask(database.services.runs.get(id)).ended:
+        warn_of_no_engine(database)
 
 
 def ended(database: OpenDatabase, id: int, timeout: str | None, *, as_json: bool) -> int:

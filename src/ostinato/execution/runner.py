@@ -403,6 +403,8 @@ class Runner:
         _disarm(active)
         work = None if active.call is None else active.call.work
         recorded = outcome.recorded
+        if outcome.kind is OutcomeKind.CUT_OFF and active.stop is None:  # by whoever ends the loop
+            active.stop, active.ending = Stop.CUT_OFF, Ending(Cause.CUT_OFF, outcome.reason or "cut off")
         if active.stop is not None and not given_up and obeyed(active, outcome):
             said = outcome
             outcome = replace(stopped_outcome(active, ended=True), conversation=said.conversation, begun=said.begun)

@@ -173,7 +173,7 @@ def field_changes(declared: Declared | None, overrides: Overrides, now: Fields) 
     found = []
     for field in sorted(declared.keys() | overrides.keys()):
         said, changed = declared.get(field), overrides.get(field)
-        if changed is not None:
+        if changed is not None and (field != ENABLED or now.get(field) != _said(declared, field)):
             at, by = changed.at, changed.by
         elif said is not None and (said.at > first or (field == ENABLED and not said.value)):
             at, by = said.at, None

@@ -239,6 +239,7 @@ class ScheduleFilter:
     search: str | None = None
     """Part of its name, its task, its note or its project, whatever the case."""
     owner: str | None = None
+    """Or its kind, which stands before a colon: `crontab` finds `crontab:HOST:/path`."""
     project: str | None = None
     enabled: bool | None = None
     state: ScheduleState | None = None

@@ -357,7 +357,9 @@ class RunService:
         pause = _FIRST_LOOK
         while not (run := await self.get(id)).ended:
             if time.monotonic() >= deadline:
-                raise WaitTimeout(f"run {run.id} is still {run.state} after {_told(timeout)}")
+                run = await self.look(run.id)
+                why = f": {run.reason}" if run.state is RunState.QUEUED and run.reason else ""
+                raise WaitTimeout(f"run {run.id} is still {run.state} after {_told(timeout)}{why}")
             await asyncio.sleep(min(pause, max(0.0, deadline - time.monotonic())))
             pause = min(pause * 2, _LONGEST_LOOK)
         return run

@@ -75,20 +75,14 @@ def resolved(known: StoredSchedule, draft: ScheduleDraft, now: Micros) -> Schedu
         return _declared(known, draft, now)
     before = load_declared(known.declared)
     is_codes = known.owner == "code" and known.origin is not None
+    draft = _with_switch(known, draft)
     if not is_codes or (known.orphaned and draft.owner != "code"):
-        return replace(draft, enabled=known.enabled, off_note=known.off_note, declared=None, overrides=None)
+        return replace(draft, declared=None, overrides=None)
     overrides = load_overrides(known.overrides)
     if before is not None:
         after = {**_fields(draft), ENABLED: known.enabled}
         overrides = override(before, overrides, _fields(known), after, Override(draft.by, now))
-    return replace(
-        draft,
-        owner=known.owner,
-        enabled=known.enabled,
-        off_note=known.off_note,
-        declared=known.declared,
-        overrides=stored_text(overrides),
-    )
+    return replace(draft, owner=known.owner, declared=known.declared, overrides=stored_text(overrides))
 
 
 def _declared(known: StoredSchedule, draft: ScheduleDraft, now: Micros) -> ScheduleDraft:
@@ -104,8 +98,6 @@ def _declared(known: StoredSchedule, draft: ScheduleDraft, now: Micros) -> Sched
     elif known.enabled != says[ENABLED] and known.broken is None and known.remaining != 0:
         overrides = {ENABLED: Override(SOMEBODY, now)}
     kept = replace(draft, declared=stored_text(declared), overrides=stored_text(overrides))
-    if ENABLED not in changed:
-        kept = replace(kept, enabled=known.enabled, off_note=known.off_note)
     if TIMING in overrides:
         due = _first_due(known, draft.anchor_at)
         kept = replace(kept, timing=known.timing, zone=known.zone, after_finish=known.after_finish, next_at=due)
@@ -113,7 +105,23 @@ def _declared(known: StoredSchedule, draft: ScheduleDraft, now: Micros) -> Sched
         kept = replace(kept, work=known.work, kind=known.kind, task=known.task)
     if PROJECT in overrides:
         kept = replace(kept, project=known.project)
-    return _with_policies(kept, known.policy, overrides.keys() - {TIMING, WORK, PROJECT, ENABLED})
+    kept = _with_policies(kept, known.policy, overrides.keys() - {TIMING, WORK, PROJECT, ENABLED})
+    return kept if ENABLED in changed else _with_switch(known, kept)
+
+
+def _with_switch(known: StoredSchedule, draft: ScheduleDraft) -> ScheduleDraft:
+    """The draft with the switch as it is; what has run as often as it should is on again when it is to run more."""
+    is_finished = not known.enabled and known.remaining == 0 and known.broken is None
+    if is_finished and _counts_anew(known, draft) and (draft.origin is not None or not known.orphaned):
+        return replace(draft, enabled=True, off_note=None)
+    return replace(draft, enabled=known.enabled, off_note=known.off_note)
+
+
+def _counts_anew(known: StoredSchedule, draft: ScheduleDraft) -> bool:
+    """Whether the count of its runs begins anew: with another timing or number, not with another timeout, say; it
+    would run more often than was asked."""
+    is_retimed = (draft.timing, draft.zone) != (known.timing, known.zone)
+    return is_retimed or _readable(draft.policy).remaining != _readable(known.policy).remaining
 
 
 def _with_policies(draft: ScheduleDraft, known: str, kept: Collection[str]) -> ScheduleDraft:
@@ -185,11 +193,9 @@ def merged(known: StoredSchedule, draft: ScheduleDraft) -> StoredSchedule | None
     if is_retimed or is_back:
         is_due = (known.enabled or known.broken is not None) and not now_known.orphaned
         now_known = replace(now_known, next_at=draft.next_at if is_due else None)
-    policy, policy_before = _readable(draft.policy), _readable(known.policy)
-    # The count begins anew with another number, not with another timeout: it would run more often than was asked.
-    if is_retimed or policy.remaining != policy_before.remaining:
+    if _counts_anew(known, draft):
         now_known = replace(now_known, remaining=draft.remaining)
-    if policy.fresh != policy_before.fresh:
+    if _readable(draft.policy).fresh != _readable(known.policy).fresh:
         now_known = replace(now_known, fresh_at=draft.fresh_at)
     if is_retimed:
         now_known = replace(now_known, anchor_at=draft.anchor_at, broken=None, failures=0)
@@ -199,7 +205,7 @@ def merged(known: StoredSchedule, draft: ScheduleDraft) -> StoredSchedule | None
 
 
 def _switched(now_known: StoredSchedule, draft: ScheduleDraft) -> StoredSchedule:
-    """As the code switches it: on, it begins anew, and what broke it is cleared."""
+    """On, it begins anew, and what broke it is cleared."""
     if not draft.enabled:
         return replace(now_known, enabled=False, next_at=None)
     return replace(

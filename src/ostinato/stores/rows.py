@@ -363,7 +363,7 @@ def load_schedule(row: Row, last_run: Run | None, active: bool) -> Schedule:
     declared = load_declared(declared_text) if owner == "code" else None
     overrides = load_overrides(overrides_text)
     changes: tuple[FieldChange, ...] = ()
-    if declared is not None:
+    if declared is not None and not orphaned:  # of those its code says nothing any more
         now = declared_fields(timing, zone, work_text, policy_text, project, enabled=bool(enabled))
         changes = field_changes(declared, overrides, now)
     return Schedule(

@@ -7656,8 +7656,8 @@ export interface operations {
                 /** @description `next` of the previous page. */
                 cursor?: string | null;
                 limit?: number;
-                /** @description Who owns it: people, or the code that declares it. */
-                owner?: ("user" | "code") | null;
+                /** @description Who owns it: people, the code that declares it, or the crontab that it was imported from. */
+                owner?: ("user" | "code" | "crontab") | null;
                 project?: string | null;
                 /** @description Part of its name, task, note or project. */
                 q?: string | null;

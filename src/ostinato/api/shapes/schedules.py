@@ -35,7 +35,8 @@ class ScheduleQuery(QueryParameters):
     state: Literal["on", "off", "broken", "running", "paused", "finished", "orphaned"] | None = None
     q: Annotated[Text | None, Field(description="Part of its name, task, note or project.", max_length=200)] = None
     owner: Annotated[
-        Literal["user", "code"] | None, Field(description="Who owns it: people, or the code that declares it.")
+        Literal["user", "code", "crontab"] | None,
+        Field(description="Who owns it: people, the code that declares it, or the crontab that it was imported from."),
     ] = None
     sort: Annotated[
         Literal["next", "-next", "name", "-name", "last", "-last", "created", "-created"],

@@ -10,7 +10,7 @@ from typing import Any
 
 from ostinato.execution.binding import bind_context
 from ostinato.execution.context import enter
-from ostinato.execution.executors.base import STOPPED, Call
+from ostinato.execution.executors.base import LOOP_ENDED, STOPPED, Call
 from ostinato.execution.outcome import Outcome, raised, returned
 from ostinato.execution.threads import WorkerThreads
 from ostinato.models.work import Function
@@ -70,11 +70,10 @@ class AsyncFunctions:
         enter(call.context)
         try:
             outcome = _returned(call, await _within_context(call), self._max_result)
-            task = asyncio.current_task()
-            if task is not None and task.cancelling():
+            if _is_being_cancelled():
                 call.context.saw_cancel = True  # it took the CancelledError for a word to end
         except asyncio.CancelledError:
-            outcome = STOPPED
+            outcome = LOOP_ENDED if _is_being_cancelled() and not call.context.cancelled else STOPPED
         except GeneratorExit:  # the loop was closed under it: nobody is left to be told
             raise
         except BaseException as error:  # SystemExit too: a task must not end the node
@@ -87,6 +86,12 @@ class AsyncFunctions:
         ended, self._ended = self._ended, []
         for call, outcome in ended:
             call.done(outcome)
+
+
+def _is_being_cancelled() -> bool:
+    """Whether somebody has cancelled this task; it may raise CancelledError by itself, too."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 class ThreadFunctions:

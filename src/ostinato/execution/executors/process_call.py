@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from dataclasses import replace
 from typing import Any, Self
 
-from ostinato.execution.executors.base import STOPPED, Call, ExecutorHost
+from ostinato.execution.executors.base import LOOP_ENDED, STOPPED, Call, ExecutorHost
 from ostinato.execution.executors.group import NotStarted, ProcessGroup
 from ostinato.execution.outcome import Outcome, OutcomeKind, raised
 from ostinato.execution.resources import is_exhausted, starved
@@ -58,7 +58,7 @@ class ProcessCall(ABC):
         except NotStarted as error:
             outcome = self._not_started(error)
         except asyncio.CancelledError:
-            outcome = STOPPED
+            outcome = STOPPED if self._is_stopping else LOOP_ENDED
         except Exception as error:  # whatever happened, the run gets its outcome
             if self._group is None and is_exhausted(error):
                 outcome = starved(one_line(error))

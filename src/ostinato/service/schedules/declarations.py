@@ -68,6 +68,9 @@ class Declarations:
         """What people changed of these, what the code has just changed, and when they are due: of many, the first."""
         found = await self._stored(store, names)
         for name, schedule in found.items():
+            if (owner := _taken_from(before.get(name), self._app)) is not None:
+                text = "schedule %s belonged to %s until now: app %r declares it; to have both, rename one of them"
+                log.warning(text, name, owner, self._app)
             for change in schedule.changes:
                 if change.by is not None:
                     log.warning("schedule %s: %s", name, change.sentence(zone))
@@ -80,6 +83,13 @@ class Declarations:
     async def _stored(self, store: Store, names: Iterable[str]) -> dict[str, Schedule]:
         found = await store.schedules.list_schedules(ScheduleFilter(names=tuple(names)))
         return {schedule.name: schedule for schedule in found}
+
+
+def _taken_from(before: Schedule | None, app: str) -> str | None:
+    """Whose it was, if it was not this app's."""
+    if before is None or before.is_declared:
+        return None if before is None or before.origin == app else f"app {before.origin!r}"
+    return None if before.owner == "code" else repr(before.owner)
 
 
 def _changed_by_code(before: Schedule | None, schedule: Schedule, since: datetime) -> list[FieldChange]:

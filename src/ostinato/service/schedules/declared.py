@@ -41,7 +41,10 @@ def declared_values(schedule: Schedule, fields: Sequence[str]) -> dict[str, Any]
             known = ", ".join(sorted({*schedule.declared, *changed}))
             raise InvalidInput(f"its code says nothing of {field!r}", field="fields", hint=f"the fields are {known}")
     wanted = [field for field in sorted(changed) if field in fields]
-    return {name: value for field in wanted for name, value in _value(schedule.declared, field).items()}
+    values = {name: value for field in wanted for name, value in _value(schedule.declared, field).items()}
+    if WORK in wanted:  # work of another kind would bring its own
+        values = {"timeout": schedule.policy.timeout, "retry": schedule.policy.retry, **values}
+    return values
 
 
 def _value(declared: Declared, field: str) -> dict[str, Any]:

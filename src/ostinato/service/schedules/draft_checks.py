@@ -87,11 +87,12 @@ class DraftChecks:
         if draft.next_at is not None and not policy.checks:
             return draft
         known = await self._store.schedules.get_schedule(draft.name)
-        if draft.next_at is None and known is None and spec.owner == "code":
+        is_past, is_codes = draft.next_at is None, spec.origin is not None  # a person may edit it, too
+        if is_past and is_codes and known is None:
             # It ran and was deleted after it, or the code is older than its date: no reason not to start.
             log.info("schedule %r is not stored: %r has no due time after now", draft.name, draft.timing)
             return None
-        if draft.next_at is None and (known is None or known.timing != draft.timing):
+        if is_past and not is_codes and (known is None or known.timing != draft.timing):
             raise TimingError(
                 f"schedule {draft.name!r} would never run: {draft.timing!r} has no due time after now",
                 text=draft.timing,
@@ -99,7 +100,7 @@ class DraftChecks:
             )
         if policy.checks and draft.enabled and (known is None or _is_switched_on(known, spec)):
             failures = await self._code.failed_checks(policy.checks)
-            if failures and spec.owner == "code":
+            if failures and is_codes:
                 # Code cannot be asked again: the schedule is there, switched off, and says why.
                 listed = "; ".join(f"{check}: {reason}" for check, reason in failures.items())
                 draft = replace(draft, enabled=False, off_note=f"checks failed: {listed}")
@@ -109,7 +110,7 @@ class DraftChecks:
 
     async def _check_notify(self, name: str, policy: Policy, spec: ScheduleSpec) -> None:
         """What code declares is stored, whoever is told of it; a person can be asked again."""
-        if spec.owner == "code":
+        if spec.origin is not None:
             await self._notifications.warn(policy.notify)
             return
         try:

@@ -93,7 +93,10 @@ _STATES = {
     ScheduleState.FINISHED: _FINISHED,
     ScheduleState.ORPHANED: "s.orphaned = TRUE",
 }
-_CONDITIONS = {"owner": "s.owner = :owner", "project": "s.project = :project"}
+_CONDITIONS = {
+    "owner": "(s.owner = :owner OR substr(s.owner, 1, length(:owner) + 1) = :owner || ':')",
+    "project": "s.project = :project",
+}
 _UNKNOWN = "(s.task IS NOT NULL AND s.task = ANY (:unknown::text[]))"
 _BY_TASK = {ScheduleState.BROKEN: f"OR {_UNKNOWN}"} | dict.fromkeys(
     (ScheduleState.ON, ScheduleState.OFF, ScheduleState.PAUSED, ScheduleState.FINISHED), f"AND NOT {_UNKNOWN}"

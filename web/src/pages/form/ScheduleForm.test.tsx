@@ -203,6 +203,12 @@ describe("the form of a schedule that exists", () => {
     expect(sent?.headers.get("If-Match")).toBe('"3.4"');
   });
 
+  it("says of one that code declares how long a change stays", async () => {
+    stubServer({ ...lists, "GET /api/schedules/backup": { ...schedule, owner: "code", origin: "shop" } });
+    edit();
+    expect(await screen.findByText(/stays until the code changes that field/)).toBeTruthy();
+  });
+
   it("shows what somebody else changed, and can save over it", async () => {
     const theirs = { ...schedule, version: 9, timing: "daily 05:00" };
     let reads = 0;

@@ -101,7 +101,7 @@ export function ScheduleForm({ schedule, initial, kinds, fix = false, onReload }
         {fix && schedule !== null && <FixBanner schedule={schedule} />}
         {schedule?.owner === "code" && (
           <Banner title="The code declares this schedule">
-            Your changes may be undone when the app starts again.
+            What you change stays until the code changes that field. The schedule’s page shows it, with a way back.
           </Banner>
         )}
         <Card>

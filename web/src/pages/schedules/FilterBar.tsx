@@ -9,7 +9,7 @@ interface Props {
   onChange: (changes: Partial<Filters>) => void;
 }
 
-const OWNERS = ["user", "code"];
+const OWNERS = ["user", "code", "crontab"];
 
 /** What somebody paused is off: it is not looked for under the state of this name. */
 const stateOption = (state: string) => ({ value: state, label: state === "paused" ? "paused by its budget" : state });

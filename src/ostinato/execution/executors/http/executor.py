@@ -18,7 +18,7 @@ import msgspec
 
 from ostinato.clock import Micros, from_micros
 from ostinato.config import Settings
-from ostinato.execution.executors.base import STOPPED, Call, ExecutorHost
+from ostinato.execution.executors.base import LOOP_ENDED, STOPPED, Call, ExecutorHost
 from ostinato.execution.executors.http.addresses import AllowedHosts
 from ostinato.execution.executors.http.body import Body
 from ostinato.execution.executors.http.network import Network
@@ -62,7 +62,7 @@ class HttpCalls:
 
         line = Line(self._network, self._tuning)
         call.handle = asyncio.get_running_loop().create_task(self._carry_out(call, line))
-        call.handle.add_done_callback(lambda ended: call.done(_outcome(ended, was_open=line.was_open)))
+        call.handle.add_done_callback(lambda ended: call.done(_outcome(ended, call, was_open=line.was_open)))
 
     def stop(self, call: Call) -> None:
         call.context.request_cancel()
@@ -95,10 +95,10 @@ class HttpCalls:
             line.close()
 
 
-def _outcome(ended: asyncio.Task[Outcome], *, was_open: bool) -> Outcome:
+def _outcome(ended: asyncio.Task[Outcome], call: Call, *, was_open: bool) -> Outcome:
     """Whatever happened, an outcome."""
     if ended.cancelled():
-        return STOPPED
+        return STOPPED if call.context.cancelled else LOOP_ENDED
     error = ended.exception()
     if error is None:
         return ended.result()
