@@ -15,7 +15,7 @@ from typing import Any
 
 from _pytest.logging import LogCaptureHandler
 
-__all__ = ["leaving_nothing", "restored"]
+__all__ = ["leaving_nothing", "restored", "restored_logs"]
 
 _LOGGERS = (None, "ostinato", "ostinato.runs")
 _PROVIDER = "_TRACER_PROVIDER"
@@ -26,7 +26,8 @@ def _logging_state() -> dict[str, tuple[Any, ...]]:
     found = {}
     for logger in map(logging.getLogger, _LOGGERS):
         handlers = [handler for handler in logger.handlers if not isinstance(handler, LogCaptureHandler)]
-        found[f"logger {logger.name}"] = (logger.level, logger.disabled, logger.propagate, handlers)
+        state = (logger.level, logger.disabled, logger.propagate, handlers, list(logger.filters))
+        found[f"logger {logger.name}"] = state
     return found
 
 
@@ -52,24 +53,31 @@ def leaving_nothing() -> Iterator[None]:
 
 
 @contextmanager
+def restored_logs() -> Iterator[None]:
+    """For code that sets up the logs of its process, such as `ostinato up`: they are put back after it."""
+    before = _logging_state()
+    try:
+        yield
+    finally:
+        for logger, known in zip(map(logging.getLogger, _LOGGERS), before.values(), strict=True):
+            level, logger.disabled, logger.propagate, handlers, logger.filters = known
+            logger.setLevel(level)
+            pytests = [handler for handler in logger.handlers if isinstance(handler, LogCaptureHandler)]
+            logger.handlers[:] = [*handlers, *pytests]
+
+
+@contextmanager
 def restored() -> Iterator[None]:
-    """For code that sets up its process, such as an example: the logs and the tracer provider are put back after it."""
+    """For code that sets up its process, such as a guide's: the logs and the tracer provider are put back after it."""
     from opentelemetry import trace
 
-    before = _logging_state()
     provider, once = getattr(trace, _PROVIDER), trace._TRACER_PROVIDER_SET_ONCE
     trace._TRACER_PROVIDER_SET_ONCE = type(once)()
     try:
-        yield
+        with restored_logs():
+            yield
     finally:
         if (made := getattr(trace, _PROVIDER)) is not provider:
             made.shutdown()
         setattr(trace, _PROVIDER, provider)
         trace._TRACER_PROVIDER_SET_ONCE = once
-        for logger, (level, disabled, propagate, handlers) in zip(
-            map(logging.getLogger, _LOGGERS), before.values(), strict=True
-        ):
-            logger.setLevel(level)
-            logger.disabled, logger.propagate = disabled, propagate
-            theirs = [handler for handler in logger.handlers if isinstance(handler, LogCaptureHandler)]
-            logger.handlers[:] = [*handlers, *theirs]

@@ -19,6 +19,7 @@ import apsw
 import pytest
 
 from ostinato.cli.main import run
+from tests.leftovers import restored_logs
 
 __all__ = [
     "HASTY",
@@ -180,7 +181,8 @@ class CommandLine:
     def __call__(self, *argv: str) -> Answer:
         """Call it in this process."""
         self._capsys.readouterr()
-        code = run(argv)
+        with restored_logs():
+            code = run(argv)
         captured = self._capsys.readouterr()
         return Answer(code, captured.out, captured.err)
 

@@ -90,7 +90,7 @@ def test_drain_gives_up_on_work_that_does_not_end(app: Ostinato) -> None:
 
     run = job.enqueue()
     # Whether it had begun by then is the machine's affair.
-    with pytest.raises(WaitTimeout, match=r"(1 run|0 runs) had not ended after 0\.5 s"):
+    with pytest.raises(WaitTimeout, match=r"(1 run had not ended|it was not done) after 0\.5 s"):
         drain(app, timeout="500ms")
     assert run.get().state is RunState.QUEUED, "and puts it back"
 

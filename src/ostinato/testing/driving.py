@@ -117,9 +117,12 @@ def _bounded(use: Callable[[Engine], Awaitable[T]], timeout: Duration) -> Callab
             async with asyncio.timeout(seconds):
                 return await use(engine)
         except TimeoutError:
+            after = f"after {seconds:g} s of real time"
+            if not engine.runner.running:
+                raise WaitTimeout(f"it was not done {after}: give it more with timeout=") from None
+            running = counted(engine.runner.running, "run")
             raise WaitTimeout(
-                f"{counted(engine.runner.running, 'run')} had not ended after {seconds:g} s of real time: "
-                "does the work wait for a clock that stands still?"
+                f"{running} had not ended {after}: does the work wait for a clock that stands still?"
             ) from None
 
     return bounded
