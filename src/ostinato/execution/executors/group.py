@@ -156,6 +156,7 @@ class ProcessGroup:
         except asyncio.CancelledError:
             self._tell(KILL)
             await asyncio.wait([self._gone], timeout=DRAIN_SECONDS)
+            self._is_free = False  # its loop may end with this cancel: its supervisor does too
             raise
         finally:
             self._leave()
