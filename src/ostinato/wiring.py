@@ -290,7 +290,7 @@ def open_store(url: str, schema: str = "ostinato", lease: float = 15.0, tuning: 
 
 
 async def database_exists(settings: Settings) -> bool:
-    """Whether there is a database to open; to look makes none."""
+    """Whether there is a database to open; asking creates none."""
     store = _store(settings)
     try:
         return await store.exists()

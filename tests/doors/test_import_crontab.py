@@ -254,8 +254,9 @@ def test_every_wrong_line_is_named_at_once(cli: CommandLine) -> None:
 
 def test_a_name_that_cannot_be_one_leaves_all_lines_out(cli: CommandLine) -> None:
     (cli.folder / "crontab").write_text("0 1 * * * a\n0 2 * * * tidy-everything\n")
-    refused = cli("schedule", "import-crontab", "crontab", "--prefix", "p" * 190)
-    assert (refused.code, "a schedule cannot be called 'ppp" in refused.err) == (2, True)
+    for flags in (["--dry-run"], []):
+        refused = cli("schedule", "import-crontab", "crontab", "--prefix", "p" * 190, *flags)
+        assert (refused.code, "a schedule cannot be called 'ppp" in refused.err) == (2, True)
     assert cli.ok("schedule", "ls", "--json").json == []
 
 

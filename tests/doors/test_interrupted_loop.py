@@ -73,14 +73,25 @@ def test_work_whose_loop_is_ended_under_it_is_tried_again_and_not_cancelled(tmp_
         ready = asyncio.Event()
         serving.append(asyncio.create_task(lifespan()))
         await ready.wait()
-        await wait.aio.enqueue()
+        await wait.using(key="again").aio.enqueue()
+        await wait.using(retry=0, key="once").aio.enqueue()
         await jobs.aio.schedules.add("shell", "every 1h", Shell(f"touch {tmp_path}/begun; sleep 3600"), retry=1)
         await jobs.aio.schedules.trigger("shell")
-        await asyncio.to_thread(eventually, (tmp_path / "begun").exists, "the command runs")
+        gate = f"touch {tmp_path}/asked; sleep 3600"
+        await jobs.aio.schedules.add("gated", "every 1h", Shell("true"), gate=gate, retry=0)
+        await jobs.aio.schedules.trigger("gated")
+        for file, what in (("begun", "the command runs"), ("asked", "the gate runs")):
+            await asyncio.to_thread(eventually, (tmp_path / file).exists, what)
 
     serving: list[asyncio.Task[None]] = []
     asyncio.run(serve())
     runs = jobs.runs.list()
-    told = [(run.state, [attempt.state for attempt in run.attempts]) for run in runs]
+    told = {run.schedule or run.key: (run.state, [attempt.state for attempt in run.attempts]) for run in runs}
     jobs.stop()
-    assert told == [(RunState.QUEUED, ["cut_off"])] * 2, [run.reason for run in runs]
+    assert told == {
+        "again": (RunState.QUEUED, ["cut_off"]),
+        "shell": (RunState.QUEUED, ["cut_off"]),
+        "once": (RunState.FAILED, ["failed"]),
+        "gated": (RunState.QUEUED, []),  # it had not begun: that was no attempt
+    }, [run.reason for run in runs]
+    assert {run.cause for run in runs if run.key == "once"} == {"cut_off"}

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ostinato import InvalidInput, Ostinato, Shell
-from ostinato.errors import TimingError
+from ostinato.errors import ChecksFailed, TimingError
 from ostinato.testing import FakeClock, drain
 from tests.engine.conftest import MakeApp
 
@@ -122,3 +122,52 @@ def test_an_orphan_does_not_tell_what_its_code_says_until_it_is_declared_again(f
     without.stop()
     again = deploy(make_app, file, "every 1h").schedules.get("job")
     assert [(change.field, change.value, change.by) for change in again.changes] == [("priority", "5", "a program")]
+
+
+def finished(make_app: MakeApp, db: str, clock: FakeClock, **options: Any) -> Ostinato:
+    """An app whose schedule `job` has run as often as it should."""
+    app = deploy(make_app, db, "daily 03:00", remaining=1, **options)
+    clock.advance("1d")
+    drain(app)
+    assert app.schedules.get("job").next_run_reason == "finished: it ran as often as it should"
+    return app
+
+
+def test_what_is_to_run_more_stays_off_if_that_is_said_too(file: str, make_app: MakeApp, fake_clock: FakeClock) -> None:
+    app = finished(make_app, file, fake_clock)
+    assert not app.schedules.add("job", "daily 04:00", "job", enabled=False, remaining=1).enabled
+    app.stop()
+
+
+def test_what_has_run_as_often_as_it_should_and_was_then_switched_off_stays_off(
+    file: str, make_app: MakeApp, fake_clock: FakeClock
+) -> None:
+    app = finished(make_app, file, fake_clock)
+    app.schedules.disable("job", note="no more of this")
+    app.stop()
+    kept = deploy(make_app, file, "daily 03:00", remaining=2).schedules.get("job")
+    assert (kept.enabled, kept.off_note) == (False, "no more of this")
+
+
+def test_a_node_with_another_zone_runs_nothing_that_has_run_as_often_as_it_should(
+    file: str, make_app: MakeApp, fake_clock: FakeClock
+) -> None:
+    finished(make_app, file, fake_clock).stop()
+    there = make_app(file, name="shop", tz="Asia/Tokyo")
+    there.task("job", schedule="daily 03:00", remaining=1)(lambda: None)
+    there.start()
+    assert (there.schedules.get("job").enabled, there.schedules.get("job").remaining) == (False, 0)
+
+
+def test_what_is_to_run_more_must_pass_its_checks(file: str, make_app: MakeApp, fake_clock: FakeClock) -> None:
+    app = make_app(file)
+    app.check("disk")(lambda: True)
+    app.schedules.add("job", "daily 03:00", Shell("true"), remaining=1, checks=["disk"])
+    app.start()
+    fake_clock.advance("1d")
+    drain(app)
+    app.check("disk")(lambda: "it is full")
+    app.schedules.edit("job", note="what is to be done once")
+    with pytest.raises(ChecksFailed, match="it is full"):
+        app.schedules.edit("job", remaining=2)
+    assert not app.schedules.get("job").enabled

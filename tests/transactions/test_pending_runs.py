@@ -19,8 +19,10 @@ from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import NullPool
 
-from ostinato import InvalidInput, NotFound, Ostinato, RunFailed, RunState, Shell
+from ostinato import InvalidInput, NotFound, Ostinato, Run, RunFailed, RunState, Shell
 from ostinato.errors import WaitTimeout
+from ostinato.models.ids import RunId
+from ostinato.service.runs import RunService
 from tests.transactions.callers import CALLERS
 
 
@@ -201,6 +203,20 @@ def test_what_is_no_number_of_a_run_is_refused(app: Ostinato) -> None:
         app.wait_idle(timeout=0.01)
     assert app.runs.cancel(handle).state is RunState.CANCELLED
     assert app.runs.retry(handle).id > handle.id
+
+
+def test_a_run_that_ends_while_a_late_wait_asks_what_it_waits_for_has_ended(
+    app: Ostinato, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handle = app.task("task")(lambda: None).enqueue()
+    look = RunService.look
+
+    async def look_later(runs: RunService, id: RunId) -> Run:
+        await runs.cancel(id)
+        return await look(runs, id)
+
+    monkeypatch.setattr(RunService, "look", look_later)
+    assert app.runs.wait(handle, timeout=0).state is RunState.CANCELLED
 
 
 def test_the_call_that_is_wrong_among_many_is_named(app: Ostinato, shop: Engine) -> None:

@@ -98,7 +98,7 @@ def opened(common: Common, *, host: str | None = None, port: int | None = None) 
 
 
 def database_exists(app: Ostinato) -> bool:
-    """Whether the app has a database to open: to look makes none."""
+    """Whether the app has a database to open; asking creates none."""
     import asyncio
 
     from ostinato import wiring

@@ -19,7 +19,7 @@ from ostinato.config import Settings
 from ostinato.durations import duration_text
 from ostinato.errors import NotFound, NotLoadable
 from ostinato.execution.context import RunContext
-from ostinato.execution.executors.base import Call, Executor, ExecutorHost
+from ostinato.execution.executors.base import LOOP_ENDED, Call, Executor, ExecutorHost
 from ostinato.execution.executors.function import AsyncFunctions, ThreadFunctions
 from ostinato.execution.executors.of_kinds import load_functions, make_executors
 from ostinato.execution.executors.process import ProcessFunctions
@@ -317,6 +317,8 @@ class Runner:
             return  # nobody waits for it any more
         if active.stop is not None:
             self.complete(active, stopped_outcome(active, ended=True))
+        elif preparing.cancelled() and preparing.cancelling():
+            self.complete(active, LOOP_ENDED)
         elif preparing.cancelled() or error is not None:
             self.complete(active, _not_started(error or asyncio.CancelledError("its preparation was cancelled")))
         elif (refusal := preparing.result()) is not None:

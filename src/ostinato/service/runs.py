@@ -357,7 +357,8 @@ class RunService:
         pause = _FIRST_LOOK
         while not (run := await self.get(id)).ended:
             if time.monotonic() >= deadline:
-                run = await self.look(run.id)
+                if (run := await self.look(run.id)).ended:
+                    return run
                 why = f": {run.reason}" if run.state is RunState.QUEUED and run.reason else ""
                 raise WaitTimeout(f"run {run.id} is still {run.state} after {_told(timeout)}{why}")
             await asyncio.sleep(min(pause, max(0.0, deadline - time.monotonic())))

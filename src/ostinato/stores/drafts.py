@@ -31,7 +31,16 @@ from ostinato.models.policy import Policy, load_policy, policy_text
 from ostinato.models.schedule import ScheduleDraft
 from ostinato.timing import parse_timing
 
-__all__ = ["STORED_COLUMNS", "UNSTORED", "StoredSchedule", "load_stored", "merged", "new_schedule", "resolved"]
+__all__ = [
+    "STORED_COLUMNS",
+    "UNSTORED",
+    "StoredSchedule",
+    "counts_anew",
+    "load_stored",
+    "merged",
+    "new_schedule",
+    "resolved",
+]
 
 UNSTORED = frozenset({"by", "names_zone"})
 """What a draft has and a row has not."""
@@ -110,18 +119,22 @@ def _declared(known: StoredSchedule, draft: ScheduleDraft, now: Micros) -> Sched
 
 
 def _with_switch(known: StoredSchedule, draft: ScheduleDraft) -> ScheduleDraft:
-    """The draft with the switch as it is; what has run as often as it should is on again when it is to run more."""
-    is_finished = not known.enabled and known.remaining == 0 and known.broken is None
+    """The draft with the switch as it is; of what has run as often as it should and is to run more, the draft's own."""
+    is_finished = not known.enabled and known.remaining == 0 and known.broken is None and known.off_note is None
     if is_finished and _counts_anew(known, draft) and (draft.origin is not None or not known.orphaned):
-        return replace(draft, enabled=True, off_note=None)
+        return draft
     return replace(draft, enabled=known.enabled, off_note=known.off_note)
 
 
 def _counts_anew(known: StoredSchedule, draft: ScheduleDraft) -> bool:
-    """Whether the count of its runs begins anew: with another timing or number, not with another timeout, say; it
-    would run more often than was asked."""
-    is_retimed = (draft.timing, draft.zone) != (known.timing, known.zone)
-    return is_retimed or _readable(draft.policy).remaining != _readable(known.policy).remaining
+    return counts_anew(draft, known.timing, known.zone, _readable(known.policy))
+
+
+def counts_anew(draft: ScheduleDraft, timing: str, zone: str, policy: Policy) -> bool:
+    """Whether the count of its runs begins anew: with another timing or number, not with another timeout, say, nor
+    with the zone of another machine; it would run more often than was asked."""
+    is_retimed = draft.timing != timing or (draft.names_zone and draft.zone != zone)
+    return is_retimed or _readable(draft.policy).remaining != policy.remaining
 
 
 def _with_policies(draft: ScheduleDraft, known: str, kept: Collection[str]) -> ScheduleDraft:

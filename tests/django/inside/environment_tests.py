@@ -6,6 +6,7 @@ code is called, and that a ledger lasts as long as its test.
 
 from __future__ import annotations
 
+import sys
 import threading
 from typing import Any
 from unittest.mock import patch
@@ -22,6 +23,7 @@ from shop.tasks import confirm, count_orders
 from ostinato import AppEvent, AppEventKind
 from ostinato.integrations.django import jobs, register
 from ostinato.integrations.django.configuration import is_testing
+from ostinato.integrations.django.serving import _tell
 from ostinato.testing import drain, rehearse
 
 IN_POSTGRES = connection.vendor == "postgresql"
@@ -122,6 +124,14 @@ class ConnectionTests(TransactionTestCase):
         self.assertNotIn(connections["default"], used)
         if IN_POSTGRES:  # Django does not close a database in memory
             self.assertEqual([one.connection for one in used], [None] * len(used))
+
+
+class StarterTests(TestCase):
+    """What a serving process says."""
+
+    def test_that_its_stderr_is_closed_is_no_error(self) -> None:
+        with patch.object(sys, "stderr", None):
+            _tell("the engine runs in this process")
 
 
 class LedgerTests(TestCase):

@@ -122,10 +122,14 @@ def _plan(
     from ostinato.cli.schedule.crontab_plan import make_plan
     from ostinato.models.policy import make_policy
     from ostinato.models.work import default_policy
+    from ostinato.service.schedules.drafts import check_name
 
     owner, options = given["owner"], {name: value for name, value in given.items() if name != "owner"}
     policy = make_policy({**default_policy("shell"), **options})
-    return make_plan(jobs, works, existing, zone=zone, prefix=prefix, owner=owner, policy=policy)
+    plan = make_plan(jobs, works, existing, zone=zone, prefix=prefix, owner=owner, policy=policy)
+    for line in plan.lines:  # before anything is written
+        check_name(line.name)
+    return plan
 
 
 def _import(
@@ -138,10 +142,6 @@ def _import(
     as_json: bool,
 ) -> None:
     """Carry the plan out, or only show it; refused if that would change what is not its own, or run a job twice."""
-    from ostinato.service.schedules.drafts import check_name
-
-    for line in plan.lines:  # before anything is written
-        check_name(line.name)
     wrong = plan.taken() or (plan.twice() if disable_missing is None and given["enabled"] else None)
     if dry_run:
         _show(plan, as_json=as_json)

@@ -18,9 +18,9 @@ from ostinato.models.work_kinds import Work
 __all__ = ["LOOP_ENDED", "STOPPED", "Call", "Executor", "ExecutorHost", "ProcessEnvironment"]
 
 STOPPED = Outcome(OutcomeKind.CANCELLED, reason="cancelled")
+"""The outcome of a call that ended because it was told to; the runner knows why it was."""
 LOOP_ENDED = Outcome(OutcomeKind.CUT_OFF, reason="the event loop of its node was ended while it ran")
 """Nobody has told it to stop: a server that is forced to quit has every task of its loop cancelled."""
-"""The outcome of a call that ended because it was told to; the runner knows why it was."""
 
 
 @dataclass(slots=True)

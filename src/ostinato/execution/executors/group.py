@@ -142,7 +142,7 @@ class ProcessGroup:
     async def wait(self) -> int:
         """Its exit status (negative: the signal that ended it), when all it said is heard and the group is gone.
 
-        UNKNOWN if nobody knows it. A cancel kills the group.
+        UNKNOWN if nobody knows it. A cancel kills the group, and ends when that is gone: others may start it anew then.
         """
         try:
             await asyncio.shield(self._ended)
@@ -153,6 +153,11 @@ class ProcessGroup:
             if open_pipes:
                 await asyncio.wait(open_pipes, timeout=DRAIN_SECONDS)
             return self._status
+        except asyncio.CancelledError:
+            self._tell(KILL)
+            await asyncio.wait([self._gone], timeout=DRAIN_SECONDS)
+            self._is_free = False  # its loop may end with this cancel: its supervisor does too
+            raise
         finally:
             self._leave()
 

@@ -28,6 +28,7 @@ from ostinato.config import switched_off, without_password
 from ostinato.integrations.django.configuration import is_testing
 from ostinato.logs import get_logger
 from ostinato.plurals import counted
+from ostinato.signal_reader import say_last
 from ostinato.termination import another_interrupt_forces, drain_on_sigterm
 
 __all__ = ["Starter", "watch"]
@@ -97,11 +98,12 @@ class Starter:
         while not self._is_over.is_set():
             try:
                 self._app.start()
+            except Exception:
+                log.exception("the engine could not be started; the next attempt is in %g s", pause)
+            else:
                 tasks, db = counted(len(self._app.registry.tasks), "task"), without_password(self._app.settings.db)
                 _tell(f"the engine runs in process {os.getpid()}: {tasks}, ledger {db}")
                 return
-            except Exception:
-                log.exception("the engine could not be started; the next attempt is in %g s", pause)
             self._is_over.wait(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
 
@@ -191,8 +193,7 @@ def _tell(text: str) -> None:
     if log.hasHandlers():
         log.info("%s", text)
     else:
-        sys.stderr.write(f"ostinato: {text}\n")
-        sys.stderr.flush()
+        say_last(f"ostinato: {text}", sys.stderr)  # which may be closed
 
 
 def _is_listening(thread: int) -> Callable[[], bool]:

@@ -21,6 +21,7 @@ from ostinato.service.notifications import NotificationService
 from ostinato.service.projects import ProjectService
 from ostinato.service.schedules.drafts import Code, ScheduleSpec, make_draft, stored_work
 from ostinato.stores.base import Store
+from ostinato.stores.drafts import counts_anew
 
 __all__ = ["DraftChecks"]
 
@@ -98,7 +99,7 @@ class DraftChecks:
                 text=draft.timing,
                 hint="give a time in the future",
             )
-        if policy.checks and draft.enabled and (known is None or _is_switched_on(known, spec)):
+        if policy.checks and draft.enabled and (known is None or _is_switched_on(known, draft)):
             failures = await self._code.failed_checks(policy.checks)
             if failures and is_codes:
                 # Code cannot be asked again: the schedule is there, switched off, and says why.
@@ -121,6 +122,10 @@ class DraftChecks:
             await self._notifications.check(policy.notify, () if known is None else known.policy.notify)
 
 
-def _is_switched_on(known: Schedule, spec: ScheduleSpec) -> bool:
-    """Whether its code said off when it was declared last, and now says on."""
-    return spec.origin is not None and known.declared is not None and not known.declared[ENABLED].value
+def _is_switched_on(known: Schedule, draft: ScheduleDraft) -> bool:
+    """Whether its code said off when it was declared last, and now says on; or it has run as often as it should, and
+    is to run more."""
+    if draft.origin is not None and known.declared is not None and not known.declared[ENABLED].value:
+        return True
+    is_finished = not known.enabled and known.remaining == 0 and known.broken is None and known.off_note is None
+    return is_finished and counts_anew(draft, known.timing, known.zone, known.policy)
