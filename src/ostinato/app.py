@@ -178,7 +178,13 @@ class Ostinato(Resources[Sync]):
 
         def register(name: str, function: Callable[..., Any]) -> Task[..., Any]:
             definition = self.registry.add_task(
-                name, function, policy, isolation, requeue_on_drain=requeue_on_drain, session_options=options
+                name,
+                function,
+                policy,
+                isolation,
+                requeue_on_drain=requeue_on_drain,
+                session_options=options,
+                scheduled=schedule is not None,
             )
             return self._register(definition, schedule, enabled, tz)
 
@@ -196,7 +202,6 @@ class Ostinato(Resources[Sync]):
         task: Task[..., Any] = Task(definition, self.runs, self.aio.runs, self._enqueuer)
         if schedule is not None:
             name = definition.name
-            definition.check_schedulable()
             text = schedule if isinstance(schedule, str) else schedule.text
             self.registry.declared[name] = TaskSchedule(name, text, tz or self.settings.tz, enabled, stored=False)
             self._declarations.add(
