@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from ostinato.app_engine import force, give_up, leave_open, start_bot, stop_engine
 from ostinato.clock import Clock, SystemClock
-from ostinato.config import Settings, database_file, load_settings, switched_off, without_password
+from ostinato.config import Settings, check_names, database_file, load_settings, switched_off, without_password
 from ostinato.durations import Duration, parse_duration
 from ostinato.engine.node import Engine
 from ostinato.errors import InvalidInput
@@ -31,6 +31,7 @@ from ostinato.models.app_event import AppEventKind, AppEventName
 from ostinato.models.policy import PolicyOptions, check_key
 from ostinato.models.session import Drop, DropName, Mode, ModeName
 from ostinato.models.session_options import read_session_options
+from ostinato.models.setting_options import SettingOptions
 from ostinato.models.task import TaskSchedule
 from ostinato.service.schedules.declarations import Declarations
 from ostinato.service.schedules.drafts import ScheduleSpec
@@ -89,13 +90,17 @@ class Ostinato(Resources[Sync]):
         enabled: bool | None = None,
         settings: Settings | None = None,
         clock: Clock | None = None,
+        **more: Unpack[SettingOptions],
     ) -> None:
-        if settings is not None and any(value is not None for value in (db, tz, slots, lanes, rates, enabled)):
-            raise InvalidInput(
-                "give either settings or db, tz, slots, lanes, rates and enabled, not both", field="settings"
-            )
+        check_names(more, "Ostinato(…)")
+        named = {"db": db, "tz": tz, "slots": slots, "lanes": lanes, "rates": rates, "enabled": enabled}
+        given: dict[str, Any] = {**named, **more}
+        both = [name for name, value in given.items() if value is not None]
+        if settings is not None and both:
+            hint = f"put {', '.join(both)} into the Settings, or leave settings out"
+            raise InvalidInput("give either settings or single ones, not both", field="settings", hint=hint)
         self.name = check_key(name, "name", "give the app a name such as shop")
-        self.settings = settings or load_settings(db=db, tz=tz, slots=slots, lanes=lanes, rates=rates, enabled=enabled)
+        self.settings = settings or load_settings(**given)
         self.clock: Clock = clock or SystemClock()
         tuning = self.settings.tuning
         self.registry = Registry(check_seconds=tuning.check_seconds, listeners=Listeners(tuning))
@@ -173,7 +178,13 @@ class Ostinato(Resources[Sync]):
 
         def register(name: str, function: Callable[..., Any]) -> Task[..., Any]:
             definition = self.registry.add_task(
-                name, function, policy, isolation, requeue_on_drain=requeue_on_drain, session_options=options
+                name,
+                function,
+                policy,
+                isolation,
+                requeue_on_drain=requeue_on_drain,
+                session_options=options,
+                scheduled=schedule is not None,
             )
             return self._register(definition, schedule, enabled, tz)
 
@@ -191,7 +202,6 @@ class Ostinato(Resources[Sync]):
         task: Task[..., Any] = Task(definition, self.runs, self.aio.runs, self._enqueuer)
         if schedule is not None:
             name = definition.name
-            definition.check_schedulable()
             text = schedule if isinstance(schedule, str) else schedule.text
             self.registry.declared[name] = TaskSchedule(name, text, tz or self.settings.tz, enabled, stored=False)
             self._declarations.add(

@@ -495,5 +495,5 @@ def _whole(name: str, value: Any) -> int:
     except (TypeError, ValueError):
         number = 0
     if not 1 <= number <= MOST or isinstance(value, bool):
-        raise InvalidInput(f"{name} cannot be {value!r}", field=name, hint="give a whole number from 1")
+        raise InvalidInput(f"{name} cannot be {value!r}", field=name, hint=f"give a whole number from 1 to {MOST}")
     return number

@@ -98,6 +98,23 @@ def test_delay_and_at_exclude_each_other_and_at_needs_a_zone(app: Ostinato) -> N
         job.using(at=datetime(2026, 1, 1)).enqueue()
 
 
+@pytest.mark.parametrize("moment", ["2026-12-24T18:00:00Z", 5])
+def test_a_time_that_is_no_datetime_is_refused_by_its_name_with_a_right_example(app: Ostinato, moment: Any) -> None:
+    def refused(field: str) -> Any:
+        return pytest.raises(InvalidInput, match=rf"{field} cannot be {moment!r}; .* datetime\(2026, 12, 24, .*=UTC\)")
+
+    job = app.task("job")(lambda: None)
+    app.schedules.add("job", "every 1h", job)
+    with refused("at"):
+        job.using(at=moment).enqueue()
+    with refused("at"):
+        app.why("job", at=moment)
+    with refused("since"):
+        app.runs.list(since=moment)
+    with refused("until"):
+        app.schedules.backfill("job", at(0), moment)
+
+
 # Schedules.
 
 

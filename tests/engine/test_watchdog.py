@@ -59,6 +59,22 @@ async def test_a_service_that_dies_is_restarted_and_reported() -> None:
     assert not dog.services["ticker"].up
 
 
+async def test_a_service_is_up_from_its_start_until_it_is_stopped_even_before_its_first_turn() -> None:
+    dog = Watchdog(QUICK.service_restart_seconds)
+    dog.start("ticker", asyncio.Event().wait)  # type: ignore[arg-type]
+    assert dog.services["ticker"].up
+    await dog.stop()
+    assert not dog.services["ticker"].up
+
+
+def test_the_first_heartbeat_of_a_started_node_says_that_all_its_services_are_up(memory_app: Ostinato) -> None:
+    memory_app.start()
+    eventually(lambda: "service_up{" in memory_app.metrics())  # the clock stands: there is no second heartbeat
+    lines = [line for line in memory_app.metrics().splitlines() if line.startswith("scheduler_engine_service_up{")]
+    assert len(lines) == len(memory_app.health()["services"])
+    assert [line for line in lines if not line.endswith(" 1")] == []
+
+
 async def test_a_service_that_waited_for_what_others_cancelled_is_restarted_too() -> None:
     dog = Watchdog(QUICK.service_restart_seconds)
     given_up: list[asyncio.Future[None]] = [asyncio.get_running_loop().create_future()]

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import fields
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 
+from ostinato import Ostinato
 from ostinato.config import SHORTEST_LEASE, Settings, load_settings, split_address, switched_off
 from ostinato.errors import InvalidInput, TimingError
+from ostinato.models.setting_options import SettingOptions
 from ostinato.tuning import DEFAULT_TUNING
 from tests.closed_folders import close
+
+SETTINGS = {setting.name for setting in fields(Settings)} - {"tuning", "disabled_by"}
 
 
 def write(folder: Path, text: str) -> Path:
@@ -44,6 +49,34 @@ def test_a_database_that_is_the_same_from_every_folder_stays_as_it_was_written(t
 
 def test_an_argument_that_is_none_does_not_count(tmp_path: Path) -> None:
     assert load_settings(tmp_path, {"OSTINATO_SLOTS": "7"}, slots=None).slots == 7
+
+
+def test_every_setting_is_an_argument_of_the_app() -> None:
+    named = set(inspect.signature(Ostinato).parameters) - {"name", "settings", "clock", "more"}
+    assert named | set(get_type_hints(SettingOptions)) == SETTINGS
+    assert not named & set(get_type_hints(SettingOptions))
+
+
+def test_a_setting_in_code_wins_over_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OSTINATO_GRACE", "20s")
+    monkeypatch.setenv("OSTINATO_LEASE", "25s")
+    app = Ostinato("sqlite://:memory:", grace="5s", max_result="1MB", hosts=["jobs.example.org"])
+    assert (app.settings.grace, app.settings.lease) == (timedelta(seconds=5), timedelta(seconds=25))
+    assert (app.settings.max_result, app.settings.hosts) == (1_048_576, ("jobs.example.org",))
+
+
+@pytest.mark.parametrize("name", ["grcae", "tuning", "folder", "defaults", "disabled_by"])
+def test_an_argument_of_the_app_that_is_no_setting_is_told_by_its_name(name: str) -> None:
+    with pytest.raises(
+        InvalidInput, match=rf"Ostinato\(…\) has the unknown setting '{name}'; .*known: agent_prompt"
+    ) as told:
+        Ostinato("sqlite://:memory:", **{name: "5s"})  # type: ignore[arg-type]
+    assert ("did you mean 'grace'?" in str(told.value)) is (name == "grcae")
+
+
+def test_a_setting_beside_settings_is_refused_by_its_name() -> None:
+    with pytest.raises(InvalidInput, match="not both; put grace into the Settings"):
+        Ostinato(settings=Settings(), grace="5s")
 
 
 def test_lanes_come_from_every_layer_and_the_last_word_wins(tmp_path: Path) -> None:

@@ -99,6 +99,12 @@ def test_a_wrong_value_is_an_error_that_names_its_field(wrong: dict[str, Any], f
     assert field in str(raised.value)
 
 
+def test_a_number_that_is_none_or_out_of_bounds_is_answered_with_both_bounds() -> None:
+    for wrong in ("hi", 10**12, -(10**7)):
+        with pytest.raises(InvalidInput, match=r"give a whole number from -1000000 to 2147483647$"):
+            make_policy({"priority": wrong})
+
+
 def test_an_unknown_policy_is_answered_with_the_known_ones() -> None:
     with pytest.raises(InvalidInput, match=r"there is no policy 'overlop'.*overlap.*run_once"):
         make_policy({"overlop": "skip"})

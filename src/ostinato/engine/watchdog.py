@@ -41,6 +41,10 @@ class ServiceHealth:
     well: bool = True
     """False while something is missing that is none of this node's business: a network, a token."""
 
+    def ended(self) -> None:
+        """It is not started again."""
+        self.up = False
+
 
 class Watchdog:
     """Runs services for ever, or until what they need is lost for good."""
@@ -56,8 +60,11 @@ class Watchdog:
 
     def start(self, name: str, service: Service) -> None:
         """Run a service and restart it whenever it dies."""
-        self.services[name] = ServiceHealth()
-        self._tasks[name] = asyncio.get_running_loop().create_task(self._keep(name, service), name=f"ostinato-{name}")
+        # Up from here on: the first heartbeat may be written before each task has had its first turn.
+        health = self.services[name] = ServiceHealth(up=True)
+        task = asyncio.get_running_loop().create_task(self._keep(name, service), name=f"ostinato-{name}")
+        task.add_done_callback(lambda _: health.ended())  # also if it is cancelled before its first turn
+        self._tasks[name] = task
 
     def tell(self, name: str, status: str, well: bool) -> None:
         """Keep what a service says of itself, for health."""
@@ -81,37 +88,34 @@ class Watchdog:
     async def _keep(self, name: str, service: Service) -> None:
         health = self.services[name]
         pause = self._first_pause
-        try:
-            while True:
-                started = time.monotonic()
-                health.up = True
-                try:
-                    await service()
-                    if _is_cancelled():
-                        return
-                    health.error = "it ended without being told to"
+        while True:
+            started = time.monotonic()
+            health.up = True
+            try:
+                await service()
+                if _is_cancelled():
+                    return
+                health.error = "it ended without being told to"
+                self._own_fault_at[name] = time.monotonic()
+            except (Exception, asyncio.CancelledError) as error:
+                # The whole point: no error ends a service for good, unless it was told to end.
+                if _is_cancelled():
+                    raise
+                health.error = f"{type(error).__name__}: {error}"
+                if self._is_lost():
+                    return
+                if not isinstance(error, StoreError):
                     self._own_fault_at[name] = time.monotonic()
-                except (Exception, asyncio.CancelledError) as error:
-                    # The whole point: no error ends a service for good, unless it was told to end.
-                    if _is_cancelled():
-                        raise
-                    health.error = f"{type(error).__name__}: {error}"
-                    if self._is_lost():
-                        return
-                    if not isinstance(error, StoreError):
-                        self._own_fault_at[name] = time.monotonic()
-                    # One of our own errors (the database is away) says all there is to say in a line.
-                    trace = not isinstance(error, OstinatoError)
-                    what = str(error) or type(error).__name__
-                    log.error("engine service %s: %s; it starts again in %.1f s", name, what, pause, exc_info=trace)
-                health.up = False
-                health.restarts += 1
-                if time.monotonic() - started > CALM:
-                    pause = self._first_pause
-                await asyncio.sleep(pause)
-                pause = min(pause * 2, LONGEST_PAUSE)
-        finally:
+                # One of our own errors (the database is away) says all there is to say in a line.
+                trace = not isinstance(error, OstinatoError)
+                what = str(error) or type(error).__name__
+                log.error("engine service %s: %s; it starts again in %.1f s", name, what, pause, exc_info=trace)
             health.up = False
+            health.restarts += 1
+            if time.monotonic() - started > CALM:
+                pause = self._first_pause
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, LONGEST_PAUSE)
 
 
 def _is_cancelled() -> bool:

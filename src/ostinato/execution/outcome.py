@@ -17,6 +17,7 @@ from ostinato.logs import one_line
 from ostinato.models.nesting import MOST_DEPTH, is_deeper
 from ostinato.models.run import Ending
 from ostinato.models.states import Cause
+from ostinato.models.work import NotFinite
 from ostinato.plurals import a_or_an
 
 __all__ = ["Blame", "Outcome", "OutcomeKind", "cause_of", "ended", "raised", "returned"]
@@ -106,6 +107,7 @@ def ended(ending: Ending) -> Outcome:
     return Outcome(OutcomeKind.CANCELLED, ending.reason, cause=ending.cause)
 
 
+_JSON_TYPES = "text, numbers, booleans, None, lists or dicts"
 RETURNED_NOTHING = Outcome(OutcomeKind.RETURNED)
 _TOO_DEEP = Outcome(
     OutcomeKind.ABORTED, reason=f"returned JSON that is nested more than {MOST_DEPTH} deep; return a flatter value"
@@ -131,11 +133,9 @@ def returned(value: Any, most: int = MAX_RESULT, signature: TaskSignature | None
     except RecursionError:
         return _TOO_DEEP
     except (TypeError, ValueError, OverflowError) as error:
-        reason = (
-            f"returned {a_or_an(type(value).__name__)} that is not JSON ({error}); "
-            "return text, numbers, booleans, None, lists or dicts"
-        )
-        return Outcome(OutcomeKind.ABORTED, reason=reason)
+        wrong = f"returned {a_or_an(type(value).__name__)} that is not JSON ({error})"
+        way_out = "a finite number, or None" if isinstance(error, NotFinite) else _JSON_TYPES
+        return Outcome(OutcomeKind.ABORTED, reason=f"{wrong}; return {way_out}")
 
 
 def _too_large(size: int, most: int) -> Outcome:

@@ -114,8 +114,10 @@ class Registry:
         *,
         requeue_on_drain: bool = False,
         session_options: SessionOptions = NO_OPTIONS,
+        scheduled: bool = False,
     ) -> TaskDefinition:
-        """Register a function; the same function again is no error, another under a taken name is."""
+        """Register a function; the same function again is no error, another under a taken name is. What is refused is
+        not registered."""
         check_task(name, "give it another name: @app.task('mail')")
         known = self.tasks.get(name)
         if known is not None and _place(known.function) != _place(function):
@@ -151,6 +153,8 @@ class Registry:
             self.contexts,
             TaskSignature(name, function, context),
         )
+        if scheduled:
+            definition.check_schedulable()
         self.tasks[name] = definition
         if self.on_new_task is not None:
             self.on_new_task(name)

@@ -78,7 +78,9 @@ MOST = 2**31 - 1
 def check_whole(name: str, value: Any, least: int) -> int:
     """A whole number that is neither too small nor too great."""
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= MOST:
-        raise InvalidInput(f"{name} cannot be {value!r}", field=name, hint=f"give a whole number from {least}")
+        raise InvalidInput(
+            f"{name} cannot be {value!r}", field=name, hint=f"give a whole number from {least} to {MOST}"
+        )
     return value
 
 
@@ -270,7 +272,7 @@ class Budget:
         runs = self.per_day_runs
         if runs is not None and (isinstance(runs, bool) or not isinstance(runs, int) or not 1 <= runs <= MOST):
             raise InvalidInput(
-                f"budget.per_day_runs cannot be {runs!r}", field="budget", hint="give a whole number from 1"
+                f"budget.per_day_runs cannot be {runs!r}", field="budget", hint=f"give a whole number from 1 to {MOST}"
             )
         if self.per_run_usd is None and self.per_day_usd is None and runs is None:
             raise InvalidInput(

@@ -28,6 +28,7 @@ __all__ = [
     "Function",
     "Http",
     "JoinableWork",
+    "NotFinite",
     "ProcessWork",
     "Shell",
     "Unreadable",
@@ -143,10 +144,14 @@ def _said(work: Work) -> dict[str, Any]:
     return {name: value for name, value in _values(work).items() if value != defaults[name]}
 
 
+class NotFinite(ValueError):
+    """NaN or infinity, which JSON does not have."""
+
+
 def check_finite(value: Any) -> None:
-    """ValueError if there is a number in it that JSON does not have."""
+    """NotFinite if there is a number in it that JSON does not have."""
     if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError(f"{value} is not a number in JSON")
+        raise NotFinite(f"{value} is not a number in JSON")
     if isinstance(value, Mapping):
         value = value.values()
     elif not isinstance(value, (list, tuple, set, frozenset)):

@@ -46,6 +46,7 @@ from ostinato.service.schedules.backfill import BACKFILL_KEYS
 from ostinato.service.schedules.drafts import Code, WorkLike, policy_for_enqueue, resolve_work, stored_work
 from ostinato.service.waiting import Waiting
 from ostinato.stores.base import Store
+from ostinato.timing.zones import check_aware
 from ostinato.trace_context import current_trace
 from ostinato.tracing import sending
 
@@ -452,17 +453,11 @@ def _ready_at(spec: EnqueueSpec, now: Micros) -> Micros:
         raise InvalidInput("give either at or delay, not both", field="at")
     if spec.delay is not None:
         return now + micros_of(parse_duration(spec.delay, field="delay"))
-    if spec.at is None:
-        return now
-    if spec.at.tzinfo is None:
-        raise InvalidInput(f"at={spec.at} has no zone", field="at", hint="pass an aware datetime")
-    return to_micros(spec.at)
+    return now if spec.at is None else to_micros(check_aware(spec.at, "at"))
 
 
 def _instant(field: str, moment: datetime | None) -> Micros | None:
-    if moment is not None and moment.tzinfo is None:
-        raise InvalidInput(f"{field} {moment} has no zone", field=field, hint="pass an aware datetime")
-    return None if moment is None else to_micros(moment)
+    return None if moment is None else to_micros(check_aware(moment, field))
 
 
 def _choices(kind: type[Choice], field: str, given: str | Iterable[str] | None) -> tuple[Choice, ...]:

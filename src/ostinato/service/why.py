@@ -7,7 +7,7 @@ from datetime import datetime
 
 from ostinato.clock import SECOND, Clock, Micros, from_micros, to_micros
 from ostinato.durations import duration_text
-from ostinato.errors import InvalidInput, NotFound
+from ostinato.errors import NotFound
 from ostinato.models.declared import ENABLED
 from ostinato.models.node import Node
 from ostinato.models.run import Run, RunFilter
@@ -18,7 +18,7 @@ from ostinato.plurals import counted, errors_text
 from ostinato.service.schedules.backfill import BACKFILL_KEYS
 from ostinato.service.waiting import Waiting
 from ostinato.stores.base import Store
-from ostinato.timing.zones import local_text
+from ostinato.timing.zones import check_aware, local_text
 
 __all__ = ["Why", "WhyService"]
 
@@ -50,8 +50,8 @@ class WhyService:
 
     async def why(self, name: str, at: datetime | None = None) -> Why:
         """What became of the due time at or just before `at`; without it, of the latest one."""
-        if at is not None and at.tzinfo is None:
-            raise InvalidInput(f"at={at} has no zone", field="at", hint="give an aware time, such as 2026-03-01T09:00Z")
+        if at is not None:
+            check_aware(at, "at")
         schedule = await self._store.schedules.get_schedule(name)
         if schedule is None:
             raise NotFound(f"there is no schedule {name!r}; 'ostinato schedule ls' lists them")

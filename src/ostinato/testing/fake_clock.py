@@ -13,6 +13,7 @@ from itertools import count
 from ostinato.clock import Micros, Signal, from_micros, micros_of, to_micros
 from ostinato.durations import Duration, parse_duration
 from ostinato.errors import InvalidInput
+from ostinato.timing.zones import check_aware
 
 __all__ = ["FakeClock"]
 
@@ -134,6 +135,4 @@ def _instant(moment: datetime | str) -> Micros:
             raise InvalidInput(f"{moment!r} is not a time", field="moment", hint="write 2026-01-01T03:00:00Z") from None
         if moment.tzinfo is None:
             moment = moment.replace(tzinfo=UTC)
-    if moment.tzinfo is None:
-        raise InvalidInput(f"{moment} has no zone", field="moment", hint="pass an aware datetime")
-    return to_micros(moment)
+    return to_micros(check_aware(moment, "moment"))

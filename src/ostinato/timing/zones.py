@@ -18,6 +18,7 @@ __all__ = [
     "DAY",
     "Transition",
     "as_utc",
+    "check_aware",
     "check_zone",
     "end_of_day",
     "instant_of",
@@ -63,13 +64,21 @@ class Transition(NamedTuple):
         return self.instant + low, self.instant + high
 
 
-def as_utc(time: datetime, field: str = "t") -> datetime:
-    """The same instant in UTC; a naive datetime is refused, since nobody knows which instant it means."""
-    offset = time.utcoffset()
-    if offset is None:
+def check_aware(time: datetime, field: str) -> datetime:
+    """A datetime as it is; a naive one is refused, since nobody knows which instant it means, and so is anything
+    else."""
+    is_time = isinstance(time, datetime)
+    if not is_time or time.utcoffset() is None:
+        wrong = f"{field} has no zone: {time.isoformat()}" if is_time else f"{field} cannot be {time!r}"
         raise InvalidInput(
-            f"{field} has no zone: {time.isoformat()}", field=field, hint="pass an aware datetime, e.g. tzinfo=UTC"
+            wrong, field=field, hint="pass an aware datetime, such as datetime(2026, 12, 24, 18, tzinfo=UTC)"
         )
+    return time
+
+
+def as_utc(time: datetime, field: str = "t") -> datetime:
+    """The same instant in UTC."""
+    check_aware(time, field)
     return time if time.tzinfo is UTC else time.astimezone(UTC)
 
 

@@ -19,6 +19,7 @@ from ostinato.models.session import in_turn, with_turn
 from ostinato.models.states import Trigger
 from ostinato.models.work import Unreadable
 from ostinato.timing import At, Cron, DailyAt, Dates, Every, Except, Monthly, Or, Timing, Weekly, parse_timing
+from ostinato.timing.zones import check_aware
 from ostinato.trace_context import current_trace
 
 __all__ = ["BACKFILL_KEYS", "MOST", "Backfill", "backfill_runs", "due_between"]
@@ -65,8 +66,7 @@ def _found(schedule: Schedule, start: datetime, until: datetime, now: datetime) 
 
 def _check_span(start: datetime, until: datetime, now: datetime) -> None:
     for field, moment in (("from", start), ("until", until)):
-        if moment.tzinfo is None:
-            raise InvalidInput(f"{field} {moment} has no zone", field=field, hint="such as 2026-03-01T09:00:00Z")
+        check_aware(moment, field)
     if until > now:
         raise InvalidInput(
             f"until {until:%Y-%m-%d %H:%M:%S %Z} is in the future", field="until", hint="a backfill runs what is past"
