@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from ostinato.app import Ostinato
 from ostinato.clock import Clock, Micros, from_micros, micros_of, to_micros
-from ostinato.config import database_file
+from ostinato.config import is_in_memory
 from ostinato.durations import Duration, parse_duration
 from ostinato.engine.node import Engine
 from ostinato.errors import InvalidInput, NotRunning, WaitTimeout
@@ -100,7 +100,7 @@ def rehearse(
     before = app.settings, app.clock, app._enqueuer.at_once
     app.stop()
     app.settings, app.clock = replace(app.settings, db=db), clock or FakeClock()
-    app._enqueuer.at_once = eager or (db.startswith("sqlite:") and database_file(db) is None)
+    app._enqueuer.at_once = eager or is_in_memory(db)
     try:
         with eagerly(app) if eager else nullcontext():
             yield app

@@ -18,6 +18,7 @@ from django.db import connections, transaction
 
 from ostinato import Function, InvalidInput, NotFound, Run
 from ostinato.clock import from_micros
+from ostinato.config import is_in_memory
 from ostinato.integrations.django.configuration import configured_ledger, is_testing
 from ostinato.integrations.django.scheduler import DjangoOstinato, get_jobs
 from ostinato.integrations.django.task_calls import find, known_task, listen, registered
@@ -219,7 +220,7 @@ class OstinatoBackend(BaseTaskBackend):
     def _note_lane(self, lane: str) -> None:
         """It is there: nobody has to ask again."""
         database = self._jobs.settings.db
-        if ":memory:" not in database:  # which is a new one, each time that it is opened
+        if not is_in_memory(database):  # which is a new one, each time that it is opened
             _lanes.add((database, lane))
 
     def _limit_of(self, lane: str) -> int:
