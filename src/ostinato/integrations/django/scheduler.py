@@ -35,6 +35,7 @@ class DjangoOstinato(Ostinato):
         self._for_tests = is_testing()
         self._current = self._before = read_settings()
         super().__init__(settings=self._current, name=app_name())
+        self.registry.decorator = "@register"
         contexts = self.registry.contexts
         contexts.enter, contexts.enter_async, contexts.enter_once = around_call, around_coroutine, around_thread
         contexts.complete, contexts.call_for_coroutine = complete, call_for_coroutine
