@@ -430,12 +430,8 @@ class Ostinato(Resources[Sync]):
                 await self._declaring
             return await use(container.engine)
         await self._declare(container)
-        engine = container.make_engine()
-        await engine.prepare()
-        try:
+        async with container.temporary_engine() as engine:
             return await use(engine)
-        finally:
-            await engine.stop(grace=0)
 
     async def _declare(self, container: Container) -> None:
         if self.registry.tasks:  # without code it is a plain engine, which must not speak for an app of the same name

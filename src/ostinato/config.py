@@ -23,12 +23,7 @@ from ostinato.models.access import LoginLimits
 from ostinato.models.lane import DEFAULT_LANES, Rate, parse_rate
 from ostinato.models.policy_values import MOST
 from ostinato.models.session_options import NO_DEFAULTS, SessionDefaults, read_session_defaults
-from ostinato.models.telegram import (
-    NO_TELEGRAM,
-    TelegramSettings,
-    read_telegram_settings,
-    telegram_from_environment,
-)
+from ostinato.models.telegram import NO_TELEGRAM, TelegramSettings, read_telegram_settings, telegram_from_environment
 from ostinato.models.work_checks import parse_size
 from ostinato.timing.zones import check_zone
 from ostinato.trust import require_trust, trusted_places
@@ -41,6 +36,7 @@ __all__ = [
     "absolute_db",
     "check_names",
     "database_file",
+    "is_in_memory",
     "load_settings",
     "passwords_in",
     "read_flag",
@@ -152,6 +148,11 @@ def database_file(url: str) -> Path | None:
     return None if path in ("", ":memory:") else Path(os.path.abspath(path))
 
 
+def is_in_memory(url: str) -> bool:
+    """Whether only the process that opens a database can see it."""
+    return url.removeprefix("sqlite://").lstrip("/") == ":memory:"
+
+
 def absolute_db(url: str) -> str | None:
     """The same as a URL."""
     file = database_file(url)
@@ -232,10 +233,7 @@ def machine_zone(environment: Mapping[str, str]) -> str:
         candidates.append(Path("/etc/timezone").read_text(encoding="utf-8").strip())
     with suppress(OSError):
         candidates.append(str(Path("/etc/localtime").resolve()).partition("zoneinfo/")[2])
-    for name in candidates:
-        if name and name in available_timezones():
-            return name
-    return "UTC"
+    return next((name for name in candidates if name and name in available_timezones()), "UTC")
 
 
 def _current_folder() -> Path:

@@ -27,6 +27,8 @@ class TaskContexts:
     """Awaits a coroutine for a thread that has no loop, and that waits for it."""
     call_for_coroutine: Callable[[Callable[[], Any]], Awaitable[Any]] | None = None
     """Calls a sync function for a coroutine that awaits it, if it cannot be called on the loop."""
+    check_threads: Callable[[], None] | None = None
+    """Raises if the calling test could not undo what other threads do now."""
     process_setup: str | None = None
     """`module:function`, which a process of its own calls before it imports the task."""
     process_state: Callable[[], Any] | None = None

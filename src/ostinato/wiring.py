@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import AsyncIterator, Collection
+from contextlib import asynccontextmanager
 from typing import Any, Protocol
 
 from ostinato.clock import Clock, micros_of
-from ostinato.config import Settings, switched_off
+from ostinato.config import Settings, is_in_memory, switched_off
 from ostinato.direct_execution import DirectExecution, ExecutionCallbacks
 from ostinato.engine.node import Engine
 from ostinato.errors import InvalidInput, StoreError
@@ -80,6 +81,7 @@ class Container:
         self.registry = registry
         self.engine: Engine | None = None
         self._executions: set[asyncio.Task[Run]] = set()
+        self._temporary = 0
         self._remote = remote
         self.services = self._make_services()
 
@@ -91,6 +93,7 @@ class Container:
             settings.tz,
             self._remote or registry,
             self._is_draining,
+            self._is_unserved,
             settings.login_limits,
             settings.tuning,
             registry.listeners,
@@ -109,6 +112,10 @@ class Container:
             return self._remote.is_draining
         return self.engine is not None and self.engine.is_draining and current_context.get(None) is None
 
+    def _is_unserved(self) -> bool:
+        """Whether nobody executes what is queued: no other process sees the database, and there is no engine here."""
+        return is_in_memory(self.settings.db) and not self.has_engine and self.is_idle
+
     @property
     def has_engine(self) -> bool:
         """Whether an engine is started."""
@@ -117,7 +124,7 @@ class Container:
     @property
     def is_idle(self) -> bool:
         """Whether nothing runs here that would miss the database."""
-        return self.engine is None and not self._executions
+        return self.engine is None and not self._executions and not self._temporary
 
     async def health(self) -> dict[str, Any]:
         """How the engine is; `ok` is False when none is started."""
@@ -140,6 +147,20 @@ class Container:
     def make_engine(self) -> Engine:
         """A new engine, not yet started; call on the loop that it shall live on."""
         return Engine(self.store, self.registry, self.clock, self.settings)
+
+    @asynccontextmanager
+    async def temporary_engine(self) -> AsyncIterator[Engine]:
+        """One that only does what it is told, and is stopped at the end of the block."""
+        engine = self.make_engine()
+        self._temporary += 1
+        try:
+            await engine.prepare()
+            try:
+                yield engine
+            finally:
+                await engine.stop(grace=0)
+        finally:
+            self._temporary -= 1
 
     async def execute(
         self,

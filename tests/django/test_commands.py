@@ -139,7 +139,7 @@ def test_wrong_settings_are_told_by_every_command(tmp_path: Path, project: Proje
     (tmp_path / "wrong.py").write_text("from mysite.settings import *\nOSTINATO = {'shema': 'jobs'}\n")
     done = project.manage("check", DJANGO_SETTINGS_MODULE="wrong", PYTHONPATH=str(tmp_path))
     assert done.returncode == 1
-    assert "OSTINATO in the settings of Django has the unknown setting 'shema'" in done.stderr
+    assert "ImproperlyConfigured: OSTINATO in the settings of Django has the unknown setting 'shema'" in done.stderr
     assert "did you mean 'schema'? known: " in done.stderr
     said = project.shell(WRONG).splitlines()
     assert said[0].startswith("OSTINATO: slots cannot be 'many'")

@@ -114,8 +114,7 @@ def test_while_tests_run_the_configured_ledger_is_judged_and_the_one_in_memory_t
                 transaction.set_rollback(True)
             assert letters.add.get_result(result.id).return_value == 3
             with rehearse(jobs, eager=True), transaction.atomic():
-                result = letters.add.enqueue(3, 4)
-                assert letters.add.get_result(result.id).return_value == 7
+                assert letters.add.enqueue(3, 4).return_value == 7
         with override_settings(OSTINATO={"db": "sqlite:///jobs.db"}):
             (told,) = checked(OPTIONS={"transaction": "default"}).values()
             assert "the ledger is not in PostgreSQL" in told

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Iterator
 from datetime import timedelta
@@ -450,7 +451,8 @@ def test_eager_tests_execute_a_task_where_it_is_enqueued(letters: Any, project: 
 
     with rehearse(jobs, eager=True):
         result = letters.add.enqueue(1, 2)
-        assert letters.add.get_result(result.id).return_value == 3
+        assert (result.status, result.return_value) == ("SUCCESSFUL", 3)
+        assert asyncio.run(letters.add.aenqueue(3, 4)).return_value == 7
         letters.write.enqueue("ada")
         assert letters.done == ["ada"]
     assert ("task_finished", "SUCCESSFUL") in heard.words

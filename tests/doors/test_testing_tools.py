@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
 from ostinato import (
     DailyAt,
     Ostinato,
+    Run,
+    RunContext,
+    RunFailed,
     RunState,
 )
 from ostinato.config import Settings
@@ -98,6 +103,55 @@ def test_drain_gives_up_on_work_that_does_not_end(app: Ostinato) -> None:
 def test_settle_needs_a_started_engine(app: Ostinato) -> None:
     with pytest.raises(NotRunning, match="drain"):
         settle(app)
+
+
+def test_a_wait_that_nobody_could_ever_end_is_refused_at_once(app: Ostinato) -> None:
+    @app.task
+    def fail() -> None:
+        raise ValueError("no stock")
+
+    run = fail.enqueue()
+    with pytest.raises(NotRunning, match="run 1 is queued, and nobody executes it: no engine is started"):
+        run.wait()
+    with pytest.raises(NotRunning, match="1 run is still queued or running, and nobody executes it"):
+        app.wait_idle()
+    assert drain(app) == 1
+    with pytest.raises(NotRunning, match=r"run 1 is queued and not ready before 2026-01-01 .*drain"):
+        run.result()
+    with pytest.raises(NotRunning, match="nobody executes it"):
+        app.sessions.send("chat", "hello", task=app.task("answer")(lambda payloads: None)).wait()
+    simulate(app, lasting="1h")
+    with pytest.raises(RunFailed, match="no stock"):
+        run.result()
+
+
+def test_a_wait_goes_on_while_somebody_may_end_it(app: Ostinato, tmp_path: Path) -> None:
+    answers: list[Future[Run]] = []
+
+    @app.task
+    def job() -> str:
+        return "done"
+
+    with pytest.raises(WaitTimeout, match="still queued after"):
+        job.enqueue().wait("10ms")
+
+    with ThreadPoolExecutor(1) as pool:
+
+        @app.task
+        def be_awaited(run: RunContext) -> None:
+            answers.append(pool.submit(app.runs.wait, run.id))
+
+        be_awaited.enqueue()
+        drain(app)  # its engine is not a started one, and ends it
+        assert answers[0].result(30).state is RunState.SUCCEEDED
+
+    shared = Ostinato(settings=Settings(db=f"sqlite:///{tmp_path}/jobs.db"))
+    run = shared.task("later")(lambda: "later").enqueue()
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(run.result)
+        shared.start()
+        assert answer.result(30) == "later"
+    shared.stop()
 
 
 def test_an_app_that_exists_is_rehearsed_on_another_clock_and_database() -> None:

@@ -19,7 +19,7 @@ import msgspec
 
 from ostinato.announcer import Announcer
 from ostinato.clock import Clock
-from ostinato.config import Settings, database_file, without_password
+from ostinato.config import Settings, database_file, is_in_memory, without_password
 from ostinato.errors import StoreUnavailable
 from ostinato.logs import get_logger, one_line
 from ostinato.models.ids import NodeId, RunId
@@ -52,7 +52,7 @@ class _Spooled(msgspec.Struct):
 
 def spool_prefix(settings: Settings) -> Path | None:
     """What the names of spool files of this database begin with; None for one in memory, which nothing outlives."""
-    if settings.db.removeprefix("sqlite://").lstrip("/") == ":memory:":
+    if is_in_memory(settings.db):
         return None
     file = database_file(settings.db)
     if file is not None:

@@ -101,6 +101,8 @@ class Registry:
     contexts: TaskContexts = field(default_factory=TaskContexts)
     declared: dict[str, TaskSchedule] = field(default_factory=dict)
     """The schedules that were declared with tasks, by name."""
+    decorator: str = "@app.task"
+    """What registers tasks, as people write it."""
 
     def __post_init__(self) -> None:
         self.listeners.contexts = self.contexts
@@ -118,13 +120,13 @@ class Registry:
     ) -> TaskDefinition:
         """Register a function; the same function again is no error, another under a taken name is. What is refused is
         not registered."""
-        check_task(name, "give it another name: @app.task('mail')")
+        check_task(name, f"give it another name: {self.decorator}('mail')")
         known = self.tasks.get(name)
         if known is not None and _place(known.function) != _place(function):
             raise InvalidInput(
                 f"task {name!r} is already {_place(known.function)}; it cannot also be {_place(function)}",
                 field="name",
-                hint="give one of them another name: @app.task('other')",
+                hint=f"give one of them another name: {self.decorator}({_longer_name(name, function)!r})",
             )
         if isolation not in ("none", "process"):
             raise InvalidInput(f"isolation cannot be {isolation!r}", field="isolation", hint="use 'none' or 'process'")
@@ -286,6 +288,12 @@ def _check_no_method(name: str, function: Callable[..., Any]) -> None:
             field="name",
             hint="make it a function, or a staticmethod, of plain arguments",
         )
+
+
+def _longer_name(name: str, function: Callable[..., Any]) -> str:
+    """With the name of its module, or of the app whose `tasks.py` that is."""
+    module = str(getattr(function, "__module__", "")).removesuffix(".tasks")
+    return f"{module.rpartition('.')[2].strip('_') or 'other'}.{name}"
 
 
 def _place(function: Callable[..., Any]) -> str:

@@ -18,6 +18,7 @@ from ostinato.errors import (
     InvalidInput,
     MessageStale,
     NotFound,
+    NotRunning,
     WaitTimeout,
 )
 from ostinato.listeners import Listeners
@@ -44,7 +45,7 @@ from ostinato.service.projects import ProjectService
 from ostinato.service.results import check_succeeded
 from ostinato.service.schedules.backfill import BACKFILL_KEYS
 from ostinato.service.schedules.drafts import Code, WorkLike, policy_for_enqueue, resolve_work, stored_work
-from ostinato.service.waiting import Waiting
+from ostinato.service.waiting import Waiting, moment_text
 from ostinato.stores.base import Store
 from ostinato.timing.zones import check_aware
 from ostinato.trace_context import current_trace
@@ -67,6 +68,10 @@ _LARGEST_ID = 2**63 - 1
 """That a database can be asked for."""
 _LONGEST_FOLLOW = 0.25
 """Between two looks at output: a node writes what is new twice a second."""
+_UNSERVED = (
+    "nobody executes it: no engine is started in this process, which alone can see a database in memory; "
+    "call app.start() first, or in tests move the clock and drain(app)"
+)
 _TAKEN_KEYS = {MESSAGE_KEYS: "messages of sessions", BACKFILL_KEYS: "backfills"}
 """How the keys begin that nobody may give, and whose they are."""
 
@@ -118,6 +123,7 @@ class RunService:
         notifications: NotificationService,
         code: Code,
         draining: Callable[[], bool],
+        unserved: Callable[[], bool],
         listeners: Listeners,
         key_free_seconds: float,
     ) -> None:
@@ -130,6 +136,7 @@ class RunService:
         self._notifications = notifications
         self._code = code
         self._draining = draining
+        self._unserved = unserved
         self._waiting = Waiting(store, clock)
 
     @audited("run.enqueue", about=lambda given, _: given["spec"].task, answers="runs")
@@ -353,10 +360,18 @@ class RunService:
         return fresh(await self.get(new))
 
     async def wait(self, id: RunLike, *, timeout: Duration | None = None) -> Run:
-        """Wait until the run has ended; WaitTimeout if that takes too long."""
+        """Wait until the run has ended; WaitTimeout if that takes too long. Without a timeout, NotRunning if nobody can
+        ever execute it."""
         deadline = _deadline(timeout)
         pause = _FIRST_LOOK
-        while not (run := await self.get(id)).ended:
+        while True:
+            is_in_vain = timeout is None and self._unserved()  # before the look, which sees what the last engine did
+            run = await self.get(id)
+            if run.ended:
+                return run
+            if is_in_vain:
+                later = f" and not ready before {moment_text(run.ready_at)}" if self._is_later(run) else ""
+                raise NotRunning(f"run {run.id} is {run.state}{later}, and {_UNSERVED}")
             if time.monotonic() >= deadline:
                 if (run := await self.look(run.id)).ended:
                     return run
@@ -364,17 +379,24 @@ class RunService:
                 raise WaitTimeout(f"run {run.id} is still {run.state} after {_told(timeout)}{why}")
             await asyncio.sleep(min(pause, max(0.0, deadline - time.monotonic())))
             pause = min(pause * 2, _LONGEST_LOOK)
-        return run
+
+    def _is_later(self, run: Run) -> bool:
+        return to_micros(run.ready_at) > self._clock.now()
 
     async def wait_idle(self, *, timeout: Duration | None = None) -> None:
-        """Wait until no run is running, or queued and ready; WaitTimeout if that takes too long."""
+        """Wait until no run is running, or queued and ready. It raises as `wait` does."""
         deadline = _deadline(timeout)
         pause = _FIRST_LOOK
-        while active := await self._store.runs.count_active(self._clock.now()):
+        while True:
+            is_in_vain = timeout is None and self._unserved()
+            active = await self._store.runs.count_active(self._clock.now())
+            if not active:
+                return
+            told = f"{counted(active, 'run is', 'runs are')} still queued or running"
+            if is_in_vain:
+                raise NotRunning(f"{told}, and {_UNSERVED}")
             if time.monotonic() >= deadline:
-                raise WaitTimeout(
-                    f"{counted(active, 'run is', 'runs are')} still queued or running after {_told(timeout)}"
-                )
+                raise WaitTimeout(f"{told} after {_told(timeout)}")
             await asyncio.sleep(min(pause, max(0.0, deadline - time.monotonic())))
             pause = min(pause * 2, _LONGEST_LOOK)
 

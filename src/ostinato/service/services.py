@@ -47,6 +47,7 @@ class Services:
         zone: str,
         code: Code,
         draining: Callable[[], bool],
+        unserved: Callable[[], bool],
         logins: LoginLimits,
         tuning: Tuning,
         listeners: Listeners,
@@ -60,7 +61,7 @@ class Services:
         removal_seconds = tuning.removal_stop_seconds
         self.schedules = ScheduleService(store, clock, zone, *places, code, removal_seconds, listeners)
         key_seconds = tuning.key_free_seconds
-        self.runs = RunService(store, clock, *places, code, draining, listeners, key_seconds)
+        self.runs = RunService(store, clock, *places, code, draining, unserved, listeners, key_seconds)
         self.transactions = TransactionService(store, clock, self.lanes, self.notifications, self.runs)
         self.incidents = IncidentService(store, clock, self.projects, self.runs)
         self.sessions = SessionService(store, clock, *places, self.runs, code, draining, sessions, key_seconds)

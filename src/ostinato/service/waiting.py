@@ -24,7 +24,7 @@ from ostinato.models.work import CheckIn
 from ostinato.models.work_kinds import unserved
 from ostinato.stores.base import Store
 
-__all__ = ["Waiting", "already_active", "why_waiting"]
+__all__ = ["Waiting", "already_active", "moment_text", "why_waiting"]
 
 _LOOK_AT = 500
 """So many active runs of a session are looked through for the one that is before another."""
@@ -41,7 +41,7 @@ def why_waiting(
     """Why a queued run does not start now; `before` is the run that has the turn in its session, `given_up` what goes
     on though its run has ended."""
     if to_micros(run.ready_at) > now:
-        return f"it is not ready before {_moment(run.ready_at)}"
+        return f"it is not ready before {moment_text(run.ready_at)}"
     if isinstance(run.work, CheckIn):
         return f"it waits for its machine to check in, and is late {run.work.late_after} after its due time"
     if run.waiting:
@@ -116,7 +116,7 @@ def _of_lane(lane: Lane, now: Micros) -> str | None:
         return None
     return (
         f"its lane {lane.name!r} starts no more than {lane.rate}, which is used up: "
-        f"the next one starts at {_moment(from_micros(bucket.next_at(now)))}"
+        f"the next one starts at {moment_text(from_micros(bucket.next_at(now)))}"
     )
 
 
@@ -142,7 +142,8 @@ def _is_draining(node: Node) -> bool:
     return node.drain or node.state == "draining"
 
 
-def _moment(at: datetime) -> str:
+def moment_text(at: datetime) -> str:
+    """A time, for a sentence."""
     return f"{at:%Y-%m-%d %H:%M:%S} UTC"
 
 

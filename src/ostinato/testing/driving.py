@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from ostinato.app import Ostinato
 from ostinato.clock import Clock, Micros, from_micros, micros_of, to_micros
-from ostinato.config import database_file
+from ostinato.config import is_in_memory
 from ostinato.durations import Duration, parse_duration
 from ostinato.engine.node import Engine
 from ostinato.errors import InvalidInput, NotRunning, WaitTimeout
@@ -37,12 +37,12 @@ def drain(app: Ostinato, *, timeout: Duration = PATIENCE) -> int:
         task.enqueue("x")
         assert drain(app) == 1
     """
-    return app.with_engine(_bounded(_run_due, timeout))
+    return _driven(app, _bounded(_run_due, timeout))
 
 
 async def adrain(app: Ostinato, *, timeout: Duration = PATIENCE) -> int:
     """The same for coroutines."""
-    return await app.aio.with_engine(_bounded(_run_due, timeout))
+    return await _adriven(app, _bounded(_run_due, timeout))
 
 
 def simulate(
@@ -56,7 +56,7 @@ def simulate(
 
     What happens over a week: `simulate(app, lasting="7d")`. Afterwards the clock stands at the end of that time.
     """
-    return app.with_engine(_bounded(_simulation(app, until, lasting), timeout))
+    return _driven(app, _bounded(_simulation(app, until, lasting), timeout))
 
 
 async def asimulate(
@@ -67,7 +67,7 @@ async def asimulate(
     timeout: Duration = PATIENCE,
 ) -> int:
     """The same for coroutines."""
-    return await app.aio.with_engine(_bounded(_simulation(app, until, lasting), timeout))
+    return await _adriven(app, _bounded(_simulation(app, until, lasting), timeout))
 
 
 def settle(app: Ostinato, *, timeout: Duration = PATIENCE) -> int:
@@ -75,12 +75,12 @@ def settle(app: Ostinato, *, timeout: Duration = PATIENCE) -> int:
 
     Unlike `drain` it does not wait for running work to end; returns how many runs it started itself.
     """
-    return app.with_engine(_bounded(_step, timeout))
+    return _driven(app, _bounded(_step, timeout))
 
 
 async def asettle(app: Ostinato, *, timeout: Duration = PATIENCE) -> int:
     """The same for coroutines."""
-    return await app.aio.with_engine(_bounded(_step, timeout))
+    return await _adriven(app, _bounded(_step, timeout))
 
 
 @contextmanager
@@ -100,13 +100,26 @@ def rehearse(
     before = app.settings, app.clock, app._enqueuer.at_once
     app.stop()
     app.settings, app.clock = replace(app.settings, db=db), clock or FakeClock()
-    app._enqueuer.at_once = eager or (db.startswith("sqlite:") and database_file(db) is None)
+    app._enqueuer.at_once = eager or is_in_memory(db)
     try:
         with eagerly(app) if eager else nullcontext():
             yield app
     finally:
         app.stop()
         app.settings, app.clock, app._enqueuer.at_once = before
+
+
+def _driven(app: Ostinato, use: Callable[[Engine], Awaitable[T]]) -> T:
+    if (check := app.registry.contexts.check_threads) is not None:
+        check()
+    return app.with_engine(use)
+
+
+async def _adriven(app: Ostinato, use: Callable[[Engine], Awaitable[T]]) -> T:
+    contexts = app.registry.contexts
+    if contexts.check_threads is not None:
+        await (contexts.call_for_coroutine or asyncio.to_thread)(contexts.check_threads)
+    return await app.aio.with_engine(use)
 
 
 def _bounded(use: Callable[[Engine], Awaitable[T]], timeout: Duration) -> Callable[[Engine], Awaitable[T]]:

@@ -8,23 +8,24 @@ from __future__ import annotations
 
 import sys
 import threading
+from functools import partial
 from typing import Any
 from unittest.mock import patch
 
 from asgiref.sync import sync_to_async
 from django.core.handlers.asgi import ASGIHandler
 from django.core.handlers.wsgi import WSGIHandler
-from django.db import connection, connections
+from django.db import connection, connections, transaction
 from django.test import TestCase, TransactionTestCase, modify_settings, override_settings
 from django.test.utils import _TestState
 from shop.models import Order
 from shop.tasks import confirm, count_orders
 
-from ostinato import AppEvent, AppEventKind
+from ostinato import AppEvent, AppEventKind, InvalidInput
 from ostinato.integrations.django import jobs, register
 from ostinato.integrations.django.configuration import is_testing
 from ostinato.integrations.django.serving import _tell
-from ostinato.testing import drain, rehearse
+from ostinato.testing import adrain, drain, rehearse, simulate
 
 IN_POSTGRES = connection.vendor == "postgresql"
 
@@ -90,6 +91,21 @@ class EagerTests(TestCase):
         with rehearse(jobs, eager=True):
             self.assertEqual(await confirm_all.aio.result(await confirm_all.aio.enqueue()), 1)
         self.assertTrue(await Order.objects.filter(confirmed=True).aexists())
+
+
+class RefusalTests(TestCase):
+    """The engine's threads do not see the transaction of a test."""
+
+    def test_an_engine_is_refused(self) -> None:
+        with rehearse(jobs), transaction.atomic():
+            confirm_all.enqueue()
+            for drive in (drain, partial(simulate, lasting="1h")):
+                with self.assertRaisesMessage(InvalidInput, "use TransactionTestCase, or run tasks in"):
+                    drive(jobs)
+
+    async def test_an_engine_is_refused_in_an_async_test(self) -> None:
+        with rehearse(jobs), self.assertRaisesMessage(InvalidInput, "rehearse(jobs, eager=True)"):
+            await adrain(jobs)
 
 
 class ConnectionTests(TransactionTestCase):

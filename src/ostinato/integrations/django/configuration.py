@@ -72,6 +72,9 @@ def _loaded(*, in_tests: bool) -> Settings:
     base = getattr(settings, "BASE_DIR", None)
     try:
         check_names(given, "OSTINATO in the settings of Django")
+    except InvalidInput as error:  # which names the place itself
+        raise ImproperlyConfigured(str(error)) from error
+    try:
         defaults = dict(_defaults(base, in_tests=in_tests))
         found = load_settings(None if base is None else Path(base), defaults=defaults, **given)
         off = tuple(_switches_off())

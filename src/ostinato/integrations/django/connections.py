@@ -15,9 +15,10 @@ from typing import Any
 from asgiref.sync import SyncToAsync, ThreadSensitiveContext, async_to_sync, sync_to_async
 from django.db import close_old_connections, connections
 
+from ostinato.errors import InvalidInput
 from ostinato.integrations.django.configuration import is_testing
 
-__all__ = ["around_call", "around_coroutine", "around_thread", "call_for_coroutine", "complete"]
+__all__ = ["around_call", "around_coroutine", "around_thread", "call_for_coroutine", "check_threads", "complete"]
 
 
 @contextmanager
@@ -71,3 +72,15 @@ def complete(coroutine: Coroutine[Any, Any, Any]) -> Any:
 async def call_for_coroutine(function: Callable[[], Any]) -> Any:
     """Where the sync parts of that coroutine are called: Django's ORM refuses a thread with a loop."""
     return await sync_to_async(function)()
+
+
+def check_threads() -> None:
+    """InvalidInput in the transaction of a TestCase: threads do not see it, and what they commit outlives the test."""
+    for connection in connections.all(initialized_only=True):
+        # Other transactions are of the test itself, which may want to see that nothing of them is seen.
+        if any(block._from_testcase for block in connection.atomic_blocks):
+            raise InvalidInput(
+                "an engine runs tasks in threads, which do not see the transaction of this TestCase, and whose writes "
+                "it does not undo",
+                hint="use TransactionTestCase, or run tasks in the transaction with rehearse(jobs, eager=True)",
+            )

@@ -16,6 +16,7 @@ from ostinato.integrations.django.connections import (
     around_coroutine,
     around_thread,
     call_for_coroutine,
+    check_threads,
     complete,
 )
 from ostinato.integrations.django.process import state_of_tests
@@ -34,9 +35,11 @@ class DjangoOstinato(Ostinato):
         self._for_tests = is_testing()
         self._current = self._before = read_settings()
         super().__init__(settings=self._current, name=app_name())
+        self.registry.decorator = "@register"
         contexts = self.registry.contexts
         contexts.enter, contexts.enter_async, contexts.enter_once = around_call, around_coroutine, around_thread
         contexts.complete, contexts.call_for_coroutine = complete, call_for_coroutine
+        contexts.check_threads = check_threads
         contexts.process_setup = "ostinato.integrations.django.process:setup"
         contexts.process_state = state_of_tests
 

@@ -18,6 +18,7 @@ from django.db import connections, transaction
 
 from ostinato import Function, InvalidInput, NotFound, Run
 from ostinato.clock import from_micros
+from ostinato.config import is_in_memory
 from ostinato.integrations.django.configuration import configured_ledger, is_testing
 from ostinato.integrations.django.scheduler import DjangoOstinato, get_jobs
 from ostinato.integrations.django.task_calls import find, known_task, listen, registered
@@ -94,6 +95,8 @@ class OstinatoBackend(BaseTaskBackend):
         calls = registered(task, options).using(at=_due_at(task, now), **options)
         self._set_id(result, calls.enqueue(*result.args, **self._stored_kwargs(result, now)).id)
         task_enqueued.send(type(self), task_result=result)
+        if self._may_have_run:
+            result.refresh()
         return result
 
     async def aenqueue(self, task: Task[..., Any], args: Any, kwargs: Any) -> TaskResult[Any]:
@@ -108,6 +111,8 @@ class OstinatoBackend(BaseTaskBackend):
         calls = registered(task, options).using(at=_due_at(task, now), **options)
         self._set_id(result, await calls.aio.enqueue(*result.args, **self._stored_kwargs(result, now)))
         await task_enqueued.asend(type(self), task_result=result)
+        if self._may_have_run:
+            await result.arefresh()
         return result
 
     def get_result(self, result_id: str) -> TaskResult[Any]:
@@ -188,13 +193,20 @@ class OstinatoBackend(BaseTaskBackend):
                 raise ImproperlyConfigured(f"the ledger is in another PostgreSQL than DATABASES[{alias!r}]")
         self._set_id(result, pending.id)
         transaction.on_commit(lambda: task_enqueued.send(type(self), task_result=result), using=alias)
+        if self._may_have_run:
+            result.refresh()
         return result
+
+    @property
+    def _may_have_run(self) -> bool:
+        """Whether this is a rehearsal, in which tasks may be executed where they are enqueued."""
+        return self._jobs._enqueuer.at_once
 
     @property
     def _is_rehearsed(self) -> bool:
         """Whether a test has put the ledger where no transaction of Django can reach it."""
         jobs = self._jobs
-        return jobs._enqueuer.at_once or (is_testing() and not _is_postgres(jobs.settings.db))
+        return self._may_have_run or (is_testing() and not _is_postgres(jobs.settings.db))
 
     def _why_no_transaction(self, ledger: str | None) -> str | None:
         alias = self._database
@@ -219,7 +231,7 @@ class OstinatoBackend(BaseTaskBackend):
     def _note_lane(self, lane: str) -> None:
         """It is there: nobody has to ask again."""
         database = self._jobs.settings.db
-        if ":memory:" not in database:  # which is a new one, each time that it is opened
+        if not is_in_memory(database):  # which is a new one, each time that it is opened
             _lanes.add((database, lane))
 
     def _limit_of(self, lane: str) -> int:
