@@ -15,6 +15,7 @@ from tests.databases import url_of
 from tests.transactions.callers import configure_django
 
 BACKEND = "ostinato.integrations.django.OstinatoBackend"
+LETTERS = "tests.django_tasks.letters"
 SUBCLASS = "tests.django_tasks.registered_post.RegisteredPost"
 TASKS: dict[str, dict[str, Any]] = {
     "default": {"BACKEND": BACKEND, "QUEUES": ["default", "letters"]},
@@ -34,6 +35,7 @@ def project() -> Iterator[None]:
         configure_django("sqlite:///:memory:")
     settings.SECRET_KEY = "a key of tests"  # to override it cannot be undone where there was none
     with override_settings(TASKS=TASKS, OSTINATO={"db": "sqlite://:memory:"}, USE_TZ=True):
+        import_module(LETTERS)  # while its backends are there, which tests may replace
         yield
 
 
@@ -63,6 +65,6 @@ def jobs_anywhere(request: pytest.FixtureRequest, project: None, clock: FakeCloc
 @pytest.fixture
 def letters(project: None) -> Any:
     """The tasks."""
-    found = import_module("tests.django_tasks.letters")
+    found = import_module(LETTERS)
     found.done.clear()
     return found
