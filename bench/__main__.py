@@ -20,7 +20,7 @@ from bench.processes import ProgramFailed
 from bench.profile import profile
 from bench.report import RESULTS, show, store
 
-OUR_PARTS = ("ostinato", "apsw", "psycopg", "msgspec", "cronsim")
+OUR_PARTS = ("ostinato", "apsw", "psycopg", "msgspec")
 
 
 def main() -> int:

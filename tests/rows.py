@@ -35,6 +35,7 @@ _DUE = DueSchedule(
     paused_since=None,
     paused_reason=None,
     paused_cause=None,
+    follows=False,
     active=(),
     waiting=(),
 )

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         RunCancelled,
         RunFailed,
         Snooze,
+        SoftTimeout,
         TimingError,
         WaitTimeout,
     )
@@ -42,16 +43,31 @@ if TYPE_CHECKING:
     from ostinato.models.session import Session
     from ostinato.models.states import Cause, RunState, Trigger
     from ostinato.models.task import TaskInfo, TaskSchedule
+    from ostinato.models.upstream import Upstream
     from ostinato.models.work_kinds import Shown, Work, WorkField, WorkKind
     from ostinato.models.work_values import Agent, CheckIn, Function, Http, Shell
     from ostinato.service.metrics import METRICS_CONTENT_TYPE
     from ostinato.service.schedules.drafts import ScheduleSpec
     from ostinato.tasks import RunHandle, Task, TaskCall
-    from ostinato.timing import At, Cron, DailyAt, Every, Except, Monthly, Or, Timing, Weekly, parse_timing
+    from ostinato.timing import (
+        After,
+        At,
+        Cron,
+        DailyAt,
+        Every,
+        Except,
+        Monthly,
+        Or,
+        Quarterly,
+        Timing,
+        Weekly,
+        parse_timing,
+    )
 
 __all__ = [
     "METRICS_CONTENT_TYPE",
     "Abort",
+    "After",
     "Agent",
     "AppEvent",
     "AppEventKind",
@@ -90,6 +106,7 @@ __all__ = [
     "Overlap",
     "PolicyOptions",
     "Project",
+    "Quarterly",
     "QueueDropped",
     "QueueFull",
     "Retry",
@@ -106,6 +123,7 @@ __all__ = [
     "Shell",
     "Shown",
     "Snooze",
+    "SoftTimeout",
     "Task",
     "TaskCall",
     "TaskInfo",
@@ -113,6 +131,7 @@ __all__ = [
     "Timing",
     "TimingError",
     "Trigger",
+    "Upstream",
     "WaitTimeout",
     "Weekly",
     "Work",
@@ -141,6 +160,7 @@ _HOMES = {
         "RunCancelled",
         "RunFailed",
         "Snooze",
+        "SoftTimeout",
         "TimingError",
         "WaitTimeout",
     ),
@@ -163,7 +183,9 @@ _HOMES = {
     "ostinato.service.metrics": ("METRICS_CONTENT_TYPE",),
     "ostinato.service.schedules.drafts": ("ScheduleSpec",),
     "ostinato.tasks": ("RunHandle", "Task", "TaskCall"),
+    "ostinato.models.upstream": ("Upstream",),
     "ostinato.timing": (
+        "After",
         "At",
         "Cron",
         "DailyAt",
@@ -171,6 +193,7 @@ _HOMES = {
         "Except",
         "Monthly",
         "Or",
+        "Quarterly",
         "Timing",
         "Weekly",
         "parse_timing",

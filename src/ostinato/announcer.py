@@ -62,7 +62,7 @@ class Announcer:
             return
         lost = set(finished.lost)
         written = [finish for finish in batch if finish.id not in lost]
-        tripped = {one.schedule_id: one for one in written if one.breaks and one.schedule_id in finished.broken}
+        tripped = {one.schedule_id: one for one in written if one.broken and one.schedule_id in finished.broken}
         if is_logged:
             self._log.ended(written)
             for one in tripped.values():
@@ -116,7 +116,7 @@ class Announcer:
                 for run in left_out:
                     self._log.left_out(name, run)
                 events += [_left_out(name, run, now) for run in left_out]
-                if plan.broken is not None:
+                if plan.broken is not None and not plan.probes:
                     self._log.broken(name, plan.broken)
                     events.append(_broken(name, plan.broken, now))
         if self._listeners.wanted:

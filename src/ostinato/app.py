@@ -34,7 +34,7 @@ from ostinato.models.session_options import read_session_options
 from ostinato.models.setting_options import SettingOptions
 from ostinato.models.task import TaskSchedule
 from ostinato.service.schedules.declarations import Declarations
-from ostinato.service.schedules.drafts import ScheduleSpec
+from ostinato.service.schedules.drafts import ScheduleSpec, schedule_of, task_schedule
 from ostinato.sync_async import Async, Resources, Sync
 from ostinato.tasks import Task
 from ostinato.termination import (
@@ -45,7 +45,8 @@ from ostinato.termination import (
     leave_exit,
     leave_sigterm,
 )
-from ostinato.timing import Timing
+from ostinato.timing import After, Timing
+from ostinato.timing.zones import Zone
 from ostinato.wiring import Container, open_container
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ class Ostinato(Resources[Sync]):
         self,
         db: str | None = None,
         *,
-        tz: str | None = None,
+        tz: Zone | None = None,
         name: str = "default",
         slots: int | None = None,
         lanes: dict[str, int] | None = None,
@@ -136,8 +137,9 @@ class Ostinato(Resources[Sync]):
         name: str | None = None,
         *,
         schedule: Timing | str | None = None,
+        after: str | Sequence[str] | After | None = None,
         enabled: bool = True,
-        tz: str | None = None,
+        tz: Zone | None = None,
         isolation: Isolation = "none",
         requeue_on_drain: bool = False,
         session_mode: Mode | ModeName | None = None,
@@ -154,8 +156,9 @@ class Ostinato(Resources[Sync]):
         name: str | Callable[..., Any] | None = None,
         *,
         schedule: Timing | str | None = None,
+        after: str | Sequence[str] | After | None = None,
         enabled: bool = True,
-        tz: str | None = None,
+        tz: Zone | None = None,
         isolation: Isolation = "none",
         requeue_on_drain: bool = False,
         session_mode: Mode | ModeName | None = None,
@@ -171,12 +174,16 @@ class Ostinato(Resources[Sync]):
         A parameter annotated RunContext is filled in for each run; callers leave it out. With
         `requeue_on_drain`, a run that a stopping node cuts off goes back to the queue as if it had not been started.
         `session_mode`, `max_concurrent`, `cap`, `drop`, `debounce` and `debounce_max` are for messages that are sent
-        to it, if their sender does not say otherwise.
+        to it, if their sender does not say otherwise. `after` names the schedules it runs after, instead of a timing.
         """
+        schedule = schedule_of(schedule, after)
         said = {"mode": session_mode, "max_concurrent": max_concurrent, "cap": cap, "drop": drop}
         options = read_session_options({**said, "debounce": debounce, "debounce_max": debounce_max})
 
         def register(name: str, function: Callable[..., Any]) -> Task[..., Any]:
+            declared = None
+            if schedule is not None:
+                declared = task_schedule(name, schedule, enabled, tz or self.settings.tz, self.clock.now())
             definition = self.registry.add_task(
                 name,
                 function,
@@ -186,7 +193,7 @@ class Ostinato(Resources[Sync]):
                 session_options=options,
                 scheduled=schedule is not None,
             )
-            return self._register(definition, schedule, enabled, tz)
+            return self._register(definition, schedule, declared, tz)
 
         if callable(name):
             return register(name_of_task(name), name)
@@ -197,15 +204,26 @@ class Ostinato(Resources[Sync]):
         return decorate
 
     def _register(
-        self, definition: TaskDefinition, schedule: Timing | str | None, enabled: bool, tz: str | None
+        self,
+        definition: TaskDefinition,
+        schedule: Timing | str | None,
+        declared: TaskSchedule | None,
+        tz: Zone | None,
     ) -> Task[..., Any]:
         task: Task[..., Any] = Task(definition, self.runs, self.aio.runs, self._enqueuer)
-        if schedule is not None:
-            name = definition.name
-            text = schedule if isinstance(schedule, str) else schedule.text
-            self.registry.declared[name] = TaskSchedule(name, text, tz or self.settings.tz, enabled, stored=False)
+        if schedule is not None and declared is not None:
+            self.registry.declared[definition.name] = declared
             self._declarations.add(
-                ScheduleSpec(name, schedule, task, tz, enabled=enabled, owner="code", origin=self.name, policy={})
+                ScheduleSpec(
+                    definition.name,
+                    schedule,
+                    task,
+                    tz,
+                    enabled=declared.enabled,
+                    owner="code",
+                    origin=self.name,
+                    policy={},
+                )
             )
         # An engine that is started already learns of it.
         self._host.call_soon(self._learn)

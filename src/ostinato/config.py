@@ -36,6 +36,8 @@ __all__ = [
     "absolute_db",
     "check_names",
     "database_file",
+    "database_text",
+    "db_argument",
     "is_in_memory",
     "load_settings",
     "passwords_in",
@@ -162,6 +164,20 @@ def absolute_db(url: str) -> str | None:
 def without_password(url: str) -> str:
     """A database URL as it may be shown."""
     return _PARAMETER.sub(r"\1***", _OF_USER.sub(r"\1***@", url))
+
+
+def database_text(settings: Settings) -> str:
+    """Where the database is, for people."""
+    path = database_file(settings.db)
+    place = f"{without_password(settings.db)}, schema {settings.schema!r}" if path is None else path
+    return f"database {place}"
+
+
+def db_argument(url: str) -> str | None:
+    """What `--db` takes for this database in any folder; None where that would tell a password, or where no other
+    process can open it."""
+    whole = absolute_db(url) or url
+    return None if is_in_memory(url) or without_password(whole) != whole else whole
 
 
 def passwords_in(url: str) -> list[str]:

@@ -4,6 +4,7 @@ OstinatoError
 ├── TimingError          an invalid timing: says where, and suggests a valid one
 ├── InvalidInput         any other invalid value, with the name of its field
 ├── NotFound             no such schedule, run, task, lane, session or node
+│   └── NoDatabase       a command that only looks found no database where it looked
 ├── Conflict             the state of the object does not allow this
 │   ├── AlreadyActive    a trigger while the schedule's overlap policy says no
 │   ├── ChecksFailed     a schedule cannot be enabled: carries each failed check
@@ -30,6 +31,7 @@ OstinatoError
 │       └── OutcomeUnknown  the connection broke during the commit: nobody knows whether it happened
 ├── WaitTimeout          a wait ran out of time; what it waited for goes on
 ├── NotRunning           only inside a running task, or with a started engine
+├── SoftTimeout          raised inside a coroutine whose soft_timeout is over
 ├── Abort                raised by a task: fail now and do not retry
 └── Snooze               raised by a task: try later, without counting this attempt
 """
@@ -50,6 +52,7 @@ __all__ = [
     "LaneCleared",
     "LoginUnavailable",
     "MessageStale",
+    "NoDatabase",
     "NoResult",
     "NotAllowed",
     "NotExecuted",
@@ -65,6 +68,7 @@ __all__ = [
     "RunFailed",
     "SchemaTooNew",
     "Snooze",
+    "SoftTimeout",
     "StoreError",
     "StoreUnavailable",
     "TimingError",
@@ -110,6 +114,10 @@ class InvalidInput(OstinatoError, ValueError):
 
 class NotFound(OstinatoError, LookupError):
     """There is no such thing; the message names it and where to look."""
+
+
+class NoDatabase(NotFound):
+    """There is no database where it was looked for, and what was asked for does not make one."""
 
 
 class Conflict(OstinatoError):
@@ -247,6 +255,10 @@ class WaitTimeout(OstinatoError, TimeoutError):
 
 class NotRunning(OstinatoError):
     """This needs a started engine: call app.start() or run 'ostinato up'."""
+
+
+class SoftTimeout(OstinatoError, TimeoutError):
+    """Raised inside a coroutine that has run for as long as its `soft_timeout`: it may clean up, and end."""
 
 
 class Abort(OstinatoError):

@@ -26,7 +26,7 @@ from ostinato.service.lanes import LaneService
 from ostinato.service.nodes import NodeService
 from ostinato.service.notifications import NotificationService
 from ostinato.service.projects import ProjectService
-from ostinato.service.runs import RunService
+from ostinato.service.runs import Enqueued, RunService
 from ostinato.service.schedules.drafts import WorkLike
 from ostinato.service.schedules.service import ScheduleService
 from ostinato.service.sessions import SessionService
@@ -57,6 +57,7 @@ P = ParamSpec("P")
 S = TypeVar("S")
 T = TypeVar("T")
 R = TypeVar("R")
+A = TypeVar("A")
 
 
 class Sync:
@@ -79,13 +80,14 @@ class SyncAsync(Generic[S, F]):
         self._pick = pick
 
 
-class _Verb(Generic[S, P, T, R]):
-    """A service's coroutine as a method of either form: the same arguments, and the same answer."""
+class _Verb(Generic[S, P, T, R, A]):
+    """A service's coroutine as a method of either form: the same arguments, and what each form answers."""
 
     def __init__(
         self,
         method: Callable[Concatenate[S, P], Coroutine[Any, Any, T]],
         answered: Callable[[Any, T], R],
+        awaited: Callable[[T], A],
     ) -> None:
         @wraps(method)
         def blocking(holder: SyncAsync[S, Sync], /, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -94,8 +96,8 @@ class _Verb(Generic[S, P, T, R]):
             )
 
         @wraps(method)
-        async def awaiting(holder: SyncAsync[S, Async], /, *args: P.args, **kwargs: P.kwargs) -> T:
-            return await holder._host.arun(lambda container: method(holder._pick(container), *args, **kwargs))
+        async def awaiting(holder: SyncAsync[S, Async], /, *args: P.args, **kwargs: P.kwargs) -> A:
+            return awaited(await holder._host.arun(lambda container: method(holder._pick(container), *args, **kwargs)))
 
         self._forms: dict[type[Any], Callable[..., Any]] = {Sync: blocking, Async: awaiting}
 
@@ -106,7 +108,7 @@ class _Verb(Generic[S, P, T, R]):
     def __get__(self, holder: SyncAsync[S, Sync], owner: type[Any]) -> Callable[P, R]: ...
 
     @overload
-    def __get__(self, holder: SyncAsync[S, Async], owner: type[Any]) -> Callable[P, Coroutine[Any, Any, T]]: ...
+    def __get__(self, holder: SyncAsync[S, Async], owner: type[Any]) -> Callable[P, Coroutine[Any, Any, A]]: ...
 
     def __get__(self, holder: SyncAsync[S, Any] | None, owner: type[Any]) -> Callable[..., Any]:
         if holder is None:
@@ -114,14 +116,14 @@ class _Verb(Generic[S, P, T, R]):
         return MethodType(self._forms[holder._form], holder)
 
 
-def _verb(method: Callable[Concatenate[S, P], Coroutine[Any, Any, T]]) -> _Verb[S, P, T, T]:
-    return _Verb(method, lambda _, answer: answer)
+def _verb(method: Callable[Concatenate[S, P], Coroutine[Any, Any, T]]) -> _Verb[S, P, T, T, T]:
+    return _Verb(method, lambda _, answer: answer, lambda answer: answer)
 
 
 def _sending(
     method: Callable[Concatenate[SessionService, P], Coroutine[Any, Any, RunId]],
-) -> _Verb[SessionService, P, RunId, MessageHandle]:
-    return _Verb(method, lambda sessions, id: MessageHandle(id, sessions._runs, _sessions=sessions))
+) -> _Verb[SessionService, P, RunId, MessageHandle, RunId]:
+    return _Verb(method, lambda sessions, id: MessageHandle(id, sessions._runs, _sessions=sessions), lambda id: id)
 
 
 class Schedules(SyncAsync[ScheduleService, F]):
@@ -130,6 +132,7 @@ class Schedules(SyncAsync[ScheduleService, F]):
     add = _verb(ScheduleService.add)
     add_many = _verb(ScheduleService.add_many)
     get = _verb(ScheduleService.get)
+    relations = _verb(ScheduleService.relations)
     list = _verb(ScheduleService.list)
     edit = _verb(ScheduleService.edit)
     enable = _verb(ScheduleService.enable)
@@ -150,6 +153,7 @@ class Runs(SyncAsync[RunService, F]):
     enqueue = _verb(RunService.enqueue)
     enqueue_work = _verb(RunService.enqueue_work)
     get = _verb(RunService.get)
+    blocked_by = _verb(RunService.blocked_by)
     list = _verb(RunService.list)
     output = _verb(RunService.output)
     lines = _verb(RunService.lines)
@@ -265,10 +269,11 @@ async def _enqueue(
     *,
     project: str | None = None,
     key: str | None = None,
+    scope: str | None = None,
     delay: Duration | None = None,
     at: datetime | None = None,
     **policy: Unpack[PolicyOptions],
-) -> RunId:
+) -> Enqueued:
     """Run a Shell, an Agent, an Http or a task soon, on any node. The run is durable when this returns."""
     if asked := [name for name in ("connection", "on_commit") if name in policy]:
         raise InvalidInput(
@@ -277,11 +282,11 @@ async def _enqueue(
             hint="for other work, enqueue a task that enqueues it",
         )
     runs = container.services.runs
-    return await runs.enqueue_work(work, project=project, key=key, delay=delay, at=at, **policy)
+    return await runs.enqueue_work(work, project=project, key=key, scope=scope, delay=delay, at=at, **policy)
 
 
-def _handle(resources: Resources[Sync], id: RunId) -> RunHandle[Any]:
-    return RunHandle(id, resources.runs)
+def _handle(resources: Resources[Sync], run: Enqueued) -> RunHandle[Any]:
+    return RunHandle(run.id, resources.runs, is_new=run.is_new)
 
 
 async def _execute(
@@ -349,7 +354,7 @@ class Resources(SyncAsync[Container, F]):
         self.notifications = Notifications(form, host, lambda container: container.services.notifications)
         self.incidents = Incidents(form, host, lambda container: container.services.incidents)
 
-    enqueue = _Verb(_enqueue, _handle)
+    enqueue = _Verb(_enqueue, _handle, lambda run: run.id)
     execute = _verb(_execute)
     health = _verb(_health)
     metrics = _verb(_metrics)

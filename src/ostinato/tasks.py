@@ -13,7 +13,7 @@ from ostinato.errors import InvalidInput
 from ostinato.execution.binding import bind_context
 from ostinato.execution.context import RunContext
 from ostinato.execution.registry import TaskDefinition
-from ostinato.models.ids import RunId, RunLike
+from ostinato.models.ids import RunId, RunIds, RunLike
 from ostinato.models.policy import PolicyOptions
 from ostinato.models.run import Run
 from ostinato.models.work_values import GivenCall
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     class RunDoor(Protocol):
         """What a task needs of its app, in the sync form."""
 
-        def enqueue(self, spec: EnqueueSpec, calls: Iterable[GivenCall]) -> Iterable[RunId]: ...
+        def enqueue(self, spec: EnqueueSpec, calls: Iterable[GivenCall]) -> RunIds: ...
         def get(self, id: int) -> Run: ...
         def cancel(self, id: int) -> Run: ...
         def wait(self, id: int, *, timeout: Duration | None = None) -> Run: ...
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     class AioRunDoor(Protocol):
         """The same for coroutines."""
 
-        async def enqueue(self, spec: EnqueueSpec, calls: Iterable[GivenCall]) -> Iterable[RunId]: ...
+        async def enqueue(self, spec: EnqueueSpec, calls: Iterable[GivenCall]) -> RunIds: ...
         async def wait(self, id: RunLike, *, timeout: Duration | None = None) -> Run: ...
 
 
@@ -67,6 +67,8 @@ class RunHandle(Generic[R]):
     _runs: RunDoor
     _decode: Callable[[Any], Any] = _as_it_is
     """From the stored result to what the function returned."""
+    is_new: bool = True
+    """Whether it was made for this call. False if its key was active: then it is the run that has it."""
 
     def get(self) -> Run:
         """Its row, as it is now."""
@@ -124,6 +126,7 @@ class Calls(Generic[P, R]):
         *,
         on_commit: Literal[False] = False,
         key: str | None = None,
+        scope: str | None = None,
         delay: Duration | None = None,
         at: datetime | None = None,
         **policy: Unpack[PolicyOptions],
@@ -136,6 +139,7 @@ class Calls(Generic[P, R]):
         connection: object,
         on_commit: bool = False,
         key: str | None = None,
+        scope: str | None = None,
         delay: Duration | None = None,
         at: datetime | None = None,
         **policy: Unpack[PolicyOptions],
@@ -147,6 +151,7 @@ class Calls(Generic[P, R]):
         *,
         on_commit: Literal[True],
         key: str | None = None,
+        scope: str | None = None,
         delay: Duration | None = None,
         at: datetime | None = None,
         **policy: Unpack[PolicyOptions],
@@ -158,6 +163,7 @@ class Calls(Generic[P, R]):
         *,
         on_commit: bool,
         key: str | None = None,
+        scope: str | None = None,
         delay: Duration | None = None,
         at: datetime | None = None,
         **policy: Unpack[PolicyOptions],
@@ -169,16 +175,18 @@ class Calls(Generic[P, R]):
         connection: object = _NOT_GIVEN,
         on_commit: bool = False,
         key: str | None = None,
+        scope: str | None = None,
         delay: Duration | None = None,
         at: datetime | None = None,
         **policy: Unpack[PolicyOptions],
     ) -> Calls[P, R] | TransactionCalls[P, R]:
-        """The same task with a key (unique while active), a delay or time, or another lane, priority, retry, …
+        """The same task with a key (unique while active, in this task or in a scope that tasks share), a delay or
+        time, or another lane, priority, retry, …
 
         With a `connection` (or session) of psycopg, SQLAlchemy or Django, what is enqueued belongs to its transaction:
         it is committed or rolled back with it. With `on_commit`, Django enqueues it after the commit.
         """
-        spec = replace(self._spec, key=key, delay=delay, at=at, options={**self._spec.options, **policy})
+        spec = replace(self._spec, key=key, scope=scope, delay=delay, at=at, options={**self._spec.options, **policy})
         if connection is None:
             raise InvalidInput(
                 "connection cannot be None: nothing would commit the run or roll it back",
@@ -198,8 +206,8 @@ class Calls(Generic[P, R]):
 
     def enqueue(self, *args: Any, **kwargs: Any) -> RunHandle[Any]:
         """Run it soon, on any node that knows the task. The run is durable when this returns."""
-        (id,) = self._runs.enqueue(self._spec, [(args, kwargs)])
-        return RunHandle(id, self._runs, self._decode)
+        ids = self._runs.enqueue(self._spec, [(args, kwargs)])
+        return RunHandle(ids[0], self._runs, self._decode, is_new=ids[0] not in ids.known)
 
     def call(self, *args: P.args, **kwargs: P.kwargs) -> TaskCall[P]:
         """One call for `enqueue_many`. Nothing is enqueued yet."""
@@ -233,8 +241,7 @@ class AioCalls(Generic[P, R]):
 
     async def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> RunId:
         """Run it soon."""
-        (id,) = await self._runs.enqueue(self._spec, [(args, kwargs)])
-        return id
+        return (await self._runs.enqueue(self._spec, [(args, kwargs)]))[0]
 
     async def enqueue_many(self, calls: Iterable[Call[P]]) -> list[RunId]:
         """One run for each call, all in one transaction."""

@@ -78,6 +78,8 @@ class Tuning:
     """How long a test of a channel is waited for: longer than `send_late_seconds`, which says what is wrong."""
     timeline_schedules: int = 2_000
     """How many schedules of a project the timeline shows, those that are due first."""
+    timeline_runs: int = 200_000
+    """How many ended runs of a span the timeline counts, those that ended last."""
     live_look_seconds: float = 0.2
     """Between two looks of the live stream at least: many changes are one look."""
     live_pause_seconds: float = 1.0

@@ -8,10 +8,10 @@ from contextlib import asynccontextmanager
 from typing import Any, Protocol
 
 from ostinato.clock import Clock, micros_of
-from ostinato.config import Settings, is_in_memory, switched_off
+from ostinato.config import Settings, database_text, is_in_memory, switched_off
 from ostinato.direct_execution import DirectExecution, ExecutionCallbacks
 from ostinato.engine.node import Engine
-from ostinato.errors import InvalidInput, StoreError
+from ostinato.errors import InvalidInput, NoDatabase, StoreError
 from ostinato.execution.context import current_context
 from ostinato.execution.guard import GUARD, interpreter
 from ostinato.execution.guard_child import has_subreaper
@@ -319,9 +319,10 @@ async def database_exists(settings: Settings) -> bool:
         await store.close()
 
 
-async def open_container(settings: Settings, clock: Clock, registry: Registry) -> Container:
-    """Open and migrate the database, make its lanes, and put the services on it."""
-    return Container(await _opened(settings), clock, settings, registry)
+async def open_container(settings: Settings, clock: Clock, registry: Registry, *, create: bool = True) -> Container:
+    """Open and migrate the database, make its lanes, and put the services on it. NoDatabase if it is not there and not
+    to be created."""
+    return Container(await _opened(settings, create=create), clock, settings, registry)
 
 
 async def open_container_with_remote_engine(settings: Settings, clock: Clock, remote: RemoteEngine) -> Container:
@@ -333,9 +334,11 @@ def _store(settings: Settings) -> Store:
     return open_store(settings.db, settings.schema, settings.lease.total_seconds(), settings.tuning)
 
 
-async def _opened(settings: Settings) -> Store:
+async def _opened(settings: Settings, *, create: bool = True) -> Store:
     store = _store(settings)
     try:
+        if not create and not await store.exists():
+            raise NoDatabase(f"there is no {database_text(settings)}")
         await store.open()
         # Only that they exist: an engine that starts sets them, so that looking does not undo a `lane set`.
         await store.lanes.ensure_lanes(settings.lane_limits, [])

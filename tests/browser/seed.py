@@ -16,7 +16,7 @@ from ostinato import Agent, Function, Http, Keep, Ostinato, ScheduleSpec, Shell,
 from ostinato.clock import to_micros
 from ostinato.plurals import counted
 
-__all__ = ["ZONE", "fill_shop", "fill_with_many"]
+__all__ = ["ZONE", "fill_shop", "fill_with_busy", "fill_with_many"]
 
 ZONE = "Europe/Berlin"
 _NOT_RUN = {
@@ -106,6 +106,29 @@ def fill_with_many(folder: Path, count: int) -> None:
         database.execute(_RUNS_OF_MANY, {"now": to_micros(datetime.now(UTC))})
     database.close()
 
+
+def fill_with_busy(folder: Path, days: float) -> None:
+    """Three schedules that ran every ten seconds all these days, and are off since; one in 997 of their runs failed."""
+    app = Ostinato(f"sqlite:///{folder / 'ostinato.db'}", tz=ZONE)
+    for name in ("backup", "poll", "sync"):
+        app.schedules.add(name, "every 10s", Shell("true"), enabled=name == "backup")
+    app.schedules.edit("backup", timing="daily 03:00")
+    app.stop()
+    database = apsw.Connection(str(folder / "ostinato.db"))
+    with database:
+        database.execute(_BUSY_RUNS, {"now": to_micros(datetime.now(UTC)), "count": int(days * 8640)})
+    database.close()
+
+
+_BUSY_RUNS = """
+WITH RECURSIVE past (number) AS (VALUES (:count) UNION ALL SELECT number - 1 FROM past WHERE number > 1)
+INSERT INTO runs (schedule_id, kind, task, work, policy, project, state, trigger, due_at, ready_at, started_at,
+                  finished_at, attempt, lane, node)
+SELECT s.id, s.kind, s.task, s.work, s.policy, s.project, iif((s.id + number) % 997, 'succeeded', 'failed'), 'schedule',
+       :now - number * 10000000, :now - number * 10000000, :now - number * 10000000,
+       :now - number * 10000000 + 900000, 1, 'cron', 'shop-1'
+FROM past, schedules s
+"""
 
 # 60 for each, four hours apart, of 1 to 9 s; every eleventh has failed.
 _RUNS_OF_MANY = """

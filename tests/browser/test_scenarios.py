@@ -12,7 +12,7 @@ import pytest
 
 from tests.browser import hostile, shop
 from tests.browser.scenario import BOUNDED
-from tests.browser.seed import fill_shop, fill_with_many
+from tests.browser.seed import fill_shop, fill_with_busy, fill_with_many
 from tests.browser.server import Server
 from tests.engine.stand_in import StandIn
 
@@ -27,10 +27,13 @@ ON_AN_EMPTY_SERVER = {
     "several-tabs": "a login serves every tab and ends in every tab",
     "add-and-watch": "a schedule is added by typing and its run is watched live",
     "break-and-fix": "a schedule that failed three times is broken until it is fixed",
+    "after": "a schedule that runs after another shows who comes before and after it",
     "incidents": "people are told of incidents by channels and rules and see to them",
     "with-errors": "a run that succeeded with errors is marked wherever it is shown",
     "manage": "schedules are found paused backfilled edited and removed",
+    "blocked": "what holds up a schedule is said with the button that ends it",
     "cancel": "a running run is cancelled with a reason and tried again",
+    "output": "output is followed to its end and its lines never overlap",
     "zones": "times are those of the browser until another zone is chosen",
     "viewer": "a viewer sees everything and changes nothing",
     "disconnect": "what was seen stays while the server is away and is fresh when it is back",
@@ -90,6 +93,12 @@ def test_what_work_says_is_text_on_every_page(tmp_path: Path, play: Play) -> Non
         server.cli("session", "send", session, f"payload {hostile.MARKUP}", "--task", "answer")
         answer = str(json.loads(server.cli("run", "ls", "--json"))[0]["id"])
         play("hostile", server, RUN=run, ANSWER=answer)
+
+
+def test_a_timeline_of_thousands_of_runs_has_no_gap_and_shows_every_failure(tmp_path: Path, play: Play) -> None:
+    fill_with_busy(tmp_path, days=1.2)
+    with Server(tmp_path) as server:
+        play("timeline", server)
 
 
 def test_a_list_of_ten_thousand_schedules_scrolls_with_few_rows_in_the_document(tmp_path: Path, play: Play) -> None:

@@ -3,6 +3,7 @@ clock."""
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import threading
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ import pytest
 from ostinato import Ostinato, RunContext
 from ostinato.config import AgentCli, Settings
 from ostinato.models.telegram import read_telegram_settings
+from ostinato.stores.sqlite.store import SqliteStore
 from ostinato.testing import FakeClock
 from ostinato.tuning import Tuning
 from tests.databases import LIGHT, url_of
@@ -27,8 +29,24 @@ from tests.telegram_server import TOKEN, TelegramServer, telegram_server
 
 
 @pytest.fixture
-def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[CommandLine]:
-    """The command line in an empty folder of 80 columns, with `jobs.py` to load by --app."""
+def cli(wrong_folder: CommandLine) -> CommandLine:
+    """The command line in a folder with an empty database, of 80 columns, with `jobs.py` to load by --app."""
+
+    async def make() -> None:
+        # Not by `db migrate`, which the audit log would have.
+        store = SqliteStore(str(wrong_folder.folder / "ostinato.db"))
+        await store.open()
+        await store.close()
+
+    asyncio.run(make())
+    return wrong_folder
+
+
+@pytest.fixture
+def wrong_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Iterator[CommandLine]:
+    """The same in a folder without a database."""
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("TZ", "UTC")
     monkeypatch.setenv("OSTINATO_PORT", "0")

@@ -65,7 +65,7 @@ def furnish(web: Web, folder: Path) -> str:
     assert admin.send("PATCH", "/api/schedules/coded", json={"timing": "every 2h"}).status_code == 200
     assert admin.post("/api/login", {"token": token}).status_code == 200
     assert web.run(_failed(web.container)).state == "failed"
-    web.beat("node-1", ("hello",))
+    web.beat("node-1", ("answer", "hello"))
     return token
 
 
@@ -131,6 +131,7 @@ GOOD = {
     "GET /api/schedules/{ref}/runs": Good("/api/schedules/backup/runs", query={"state": ["queued", "failed"]}),
     "GET /api/schedules/{ref}/why": Good("/api/schedules/backup/why", query={"at": "2026-03-01T03:00:00Z"}),
     "GET /api/schedules/{ref}/next": Good("/api/schedules/backup/next", query={"n": 3}),
+    "GET /api/schedules/{ref}/relations": Good("/api/schedules/backup/relations"),
     "GET /api/schedules/{ref}/history": Good("/api/schedules/backup/history", query={"days": 30}),
     "GET /api/timings/preview": Good("/api/timings/preview", query={"text": "weekdays 09:30", "zone": "Europe/Berlin"}),
     "POST /api/timings/preview": Good("/api/timings/preview", {"text": "every 5m", "n": 2}),

@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 
 from ostinato.clock import Micros
+from ostinato.config import db_argument
 from ostinato.errors import StoreUnavailable
 from ostinato.models.access import Token
 from tests.doors.web import Client, Web, web_on
@@ -37,7 +38,8 @@ def test_the_description_of_the_api_is_for_everybody(web: Web) -> None:
 def test_a_token_is_who_asks_and_needs_no_origin_key(web: Web) -> None:
     script = web.script("viewer", "ci")
     me = script.get("/api/me").json()
-    assert (me["who"], me["role"]) == ("ci", "viewer")
+    assert (me["who"], me["role"], me["db"]) == ("ci", "viewer", None)
+    assert web.script("operator", "deploy").get("/api/me").json()["db"] == db_argument(web.container.settings.db)
     assert script.post("/api/logout").status_code == 204
 
 

@@ -49,7 +49,7 @@ def meanwhile(web: Web, monkeypatch: pytest.MonkeyPatch, verb: str, change: dict
         fields = left.pop() if left else None
         answer = None if before else await plain(draft, *rest)
         if fields is not None:
-            await schedules.add(draft.name, **fields)
+            await schedules.add(draft.name, **fields, replace=True)
         return await plain(draft, *rest) if before else answer
 
     monkeypatch.setattr(web.container.store.schedules, verb, overtaken)
@@ -218,7 +218,7 @@ def test_no_verb_takes_a_schedule_that_was_removed_and_added_again_for_the_one_b
     ("method", "path", "sent"),
     [
         ("PATCH", "/api/schedules/a", {"policy": {"budget": {"per_day_runs": 3}}}),
-        ("POST", "/api/schedules", body("every 9m")),
+        ("POST", "/api/schedules", body("every 9m", replace=True)),
     ],
 )
 def test_an_operator_does_not_change_what_an_admin_removed_and_added_again_meanwhile(

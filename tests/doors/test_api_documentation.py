@@ -33,6 +33,8 @@ def _said() -> dict[tuple[str, str], str]:
         for code in re.findall(r"`([^`]+)`", cells[1]) if len(cells) > 3 else ():
             if " " in code:
                 method, path = code.split(" ")
+            elif not method:
+                break  # the table of an answer's fields
             else:
                 path = f"{path.rpartition('/')[0]}{code}"
             found[method, path] = cells[2]

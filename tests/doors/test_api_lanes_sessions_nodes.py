@@ -218,7 +218,7 @@ def test_tasks_say_who_knows_them_and_how_many_schedules_call_them(web: Web, ope
 
 def test_times_go_with_the_zone_of_the_settings(web: Web, admin: Client, tmp_path: Path) -> None:
     web.set(tz="Europe/Berlin")
-    web.beat("n1")
+    web.beat("n1", tasks=("hello",))
     made = [
         admin.post("/api/projects", {"name": "blog", "folder": str(tmp_path)}),
         admin.post("/api/tokens", {"name": "ci", "role": "viewer"}),
@@ -228,6 +228,13 @@ def test_times_go_with_the_zone_of_the_settings(web: Web, admin: Client, tmp_pat
     asked = [admin.get(f"/api/{path}") for path in (*read, "projects/blog", "tokens", "logins", "audit")]
     done = [admin.post(f"/api/{path}") for path in ("lanes/main/pause", "lanes/main/resume", "nodes/n1/drain")]
     assert [answer.json()["zone"] for answer in (*made, *asked, *done)] == ["Europe/Berlin"] * 16
+
+
+def test_a_message_for_a_task_that_no_running_node_knows_is_refused(web: Web, operator: Client) -> None:
+    web.beat("n1", tasks=("hello",))
+    answer = operator.post("/api/sessions/chat/messages", {**MESSAGE, "task": "helo"})
+    (error,) = answer.json()["errors"]
+    assert (answer.status_code, error["field"], error["hint"]) == (422, "task", "did you mean 'hello'?")
 
 
 PROMPT = {"agent": {"model": "opus", "env": {"TOKEN": "s3cret-value"}}, "payload": "Hello"}

@@ -188,7 +188,7 @@ async def test_output_comes_as_it_is_printed_and_from_any_line_on(file_db: str, 
     script = f"for i in 1 2 3; do echo line $i; done; while [ ! -e {path} ]; do sleep 0.02; done; echo last"
     async with api_on(file_db) as api, listening(api) as watcher, listening(api) as other:
         await started(api)
-        id = await api.container.services.runs.enqueue_work(Shell(script))
+        id = (await api.container.services.runs.enqueue_work(Shell(script))).id
         for one, after in ((watcher, None), (other, "2")):
             assert (await one.subscribe(f"output:{id}", after))["cursor"] == (after or "0")
         assert await lines_until(watcher, "line 3") == ["line 1", "line 2", "line 3"]

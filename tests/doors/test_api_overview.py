@@ -204,6 +204,45 @@ def test_a_run_that_is_under_way_for_long_is_in_a_timeline_however_many_ended_si
     assert not admin.get("/api/timeline", params={**SPAN, "limit": "7"}).json()["truncated"]
 
 
+def test_what_a_timeline_does_not_list_is_counted_with_every_failure(web: Web, admin: Client) -> None:
+    add(admin, "a", "every 1m", policy={"overlap": "allow"})
+    for _ in range(40):
+        admin.post("/api/schedules/a/trigger")
+    minutes = "started_at = ready_at + id * 60000000, finished_at = ready_at + id * 60000000 + 1000000, attempt = 1"
+    web.sql(f"UPDATE runs SET state = iif(id = 9, 'failed', 'succeeded'), {minutes}")
+    timeline = admin.get("/api/timeline", params={**SPAN, "limit": "5"}).json()
+    assert [bar["id"] for bar in timeline["runs"]] == [36, 37, 38, 39, 40]
+    counted = timeline["stretches"]
+    assert sum(stretch["runs"] for stretch in counted) == 35
+    assert len(counted) <= 5
+    (failed,) = (stretch for stretch in counted if stretch["state"] == "failed")
+    assert (failed["run"], failed["from"][11:19], failed["to"][11:19]) == (9, "00:09:00", "00:09:01")
+    assert (timeline["known_from"], timeline["incomplete"]) == (None, False)
+
+
+def test_due_times_that_a_timeline_does_not_list_are_counted_to_its_end(web: Web, admin: Client) -> None:
+    add(admin, "a", "every 1m")
+    add(admin, "b", "daily 12:00")
+    add(admin, "c", "every 1m", policy={"remaining": 30})
+    timeline = admin.get("/api/timeline", params={**SPAN, "limit": "10"}).json()
+    counted = {name: [one for one in timeline["due_stretches"] if one["schedule"] == name] for name in "abc"}
+    assert sum(one["count"] for one in counted["a"]) == 1440 - 5
+    assert [(one["from"][11:16], one["to"][11:16], one["count"]) for one in counted["b"]] == [("12:00", "12:00", 1)]
+    assert sum(one["count"] for one in counted["c"]) == 30 - 5
+    assert not timeline["incomplete"]
+
+
+@tuned(timeline_runs=3)
+def test_a_timeline_says_from_when_on_it_knows_of_what_ran(web: Web, admin: Client) -> None:
+    for _ in range(9):
+        admin.post("/api/runs", {"work": TASK})
+    minutes = "started_at = ready_at + id * 60000000, finished_at = ready_at + id * 60000000, attempt = 1"
+    web.sql(f"UPDATE runs SET state = 'succeeded', {minutes}")
+    timeline = admin.get("/api/timeline", params={**SPAN, "limit": "2"}).json()
+    assert timeline["known_from"] == "2026-01-01T00:06:00Z"
+    assert [stretch["run"] for stretch in timeline["stretches"]] == [7]
+
+
 def test_a_timeline_of_the_past_has_no_due_times(web: Web, admin: Client) -> None:
     add(admin, "a", "every 1m")
     span = {"from": "2025-12-01T00:00:00Z", "to": "2026-01-01T00:00:00Z"}
@@ -232,6 +271,15 @@ def test_a_timeline_of_a_large_project_is_cut_and_says_so(admin: Client, tmp_pat
         add(admin, f"at{hour}", f"daily 0{hour}:00", project="shop")
     timeline = admin.get("/api/timeline", params={**SPAN, "project": "shop"}).json()
     assert ([one["schedule"] for one in timeline["due"]], timeline["truncated"]) == (["at1", "at2"], True)
+    assert timeline["incomplete"]
+
+
+def test_a_timeline_of_no_project_is_that_of_the_schedules_that_are_in_none(admin: Client, tmp_path: Path) -> None:
+    assert admin.post("/api/projects", {"name": "shop", "folder": str(tmp_path)}).status_code == 201
+    add(admin, "inside", "daily 01:00", project="shop")
+    add(admin, "outside", "daily 02:00")
+    timeline = admin.get("/api/timeline", params={**SPAN, "project": "none"}).json()
+    assert [one["schedule"] for one in timeline["due"]] == ["outside"]
 
 
 @pytest.mark.parametrize(
@@ -242,7 +290,8 @@ def test_a_timeline_of_a_large_project_is_cut_and_says_so(admin: Client, tmp_pat
         ({"limit": "2001"}, 422),
         ({"from": "soon"}, 422),
         ({"schedule": "none"}, 404),
-        ({"project": "none"}, 404),
+        ({"project": "nowhere"}, 404),
+        ({"project": "none"}, 200),
         ({"from": "9999-12-30T00:00:00Z", "to": "9999-12-31T00:00:00Z"}, 200),
         ({"from": "0001-01-01T00:00:00Z", "to": "0001-01-02T00:00:00Z"}, 200),
     ],

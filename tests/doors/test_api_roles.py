@@ -22,6 +22,7 @@ GET /api/schedules/{ref}/runs
 GET /api/schedules/{ref}/why
 GET /api/schedules/{ref}/next
 GET /api/schedules/{ref}/history
+GET /api/schedules/{ref}/relations
 GET /api/timings/preview
 POST /api/timings/preview
 GET /api/runs
@@ -203,8 +204,10 @@ SAMPLES: dict[str, Any] = {
     "retry": 9,
     "timeout": None,
     "silent": None,
+    "soft_timeout": None,
     "max_age": "1h",
     "break_after": 100,
+    "probe": "1h",
     "fresh": "2d",
     "lane": "main",
     "priority": 3,

@@ -45,6 +45,33 @@ def test_failed_checks_are_told_one_by_one(operator: Client) -> None:
     assert set(answer.json()["checks"]) == {"disk", "unheard"}
 
 
+def broken(web: Web, client: Client) -> None:
+    """A schedule that the breaker has switched off, with a check that fails now."""
+    add(client, "a", enabled=False, policy={"checks": ["disk"]})
+    web.sql("UPDATE schedules SET broken = 'it failed' WHERE name = 'a'")
+
+
+def test_a_changed_timing_of_a_broken_schedule_is_refused_while_a_check_fails(web: Web, operator: Client) -> None:
+    broken(web, operator)
+    before = operator.get("/api/schedules/a").json()
+    for body in ({"timing": "every 7m"}, {"timing": "every 7m", "enabled": True}, {"enabled": True}):
+        answer = operator.send("PATCH", "/api/schedules/a", json=body)
+        assert (answer.status_code, answer.json()["type"]) == (409, "/problems/checks-failed")
+    again = {"name": "a", "timing": "every 7m", "work": TASK, "policy": {"checks": ["disk"]}}
+    assert operator.post("/api/schedules", again).status_code == 409
+    assert operator.get("/api/schedules/a").json() == before
+
+
+def test_a_changed_timing_of_what_is_to_be_off_asks_no_check_and_clears_what_broke_it(
+    web: Web, operator: Client
+) -> None:
+    broken(web, operator)
+    answer = operator.send("PATCH", "/api/schedules/a", json={"timing": "every 7m", "enabled": False})
+    assert answer.status_code == 200
+    told = answer.json()
+    assert (told["timing"], told["enabled"], told["broken"], told["state"]) == ("every 7m", False, None, "off")
+
+
 def test_a_trigger_answers_the_run_and_is_refused_while_one_is_active(operator: Client) -> None:
     add(operator, "a")
     answer = operator.post("/api/schedules/a/trigger")

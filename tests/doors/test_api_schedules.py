@@ -52,7 +52,7 @@ def test_adding_it_again_changes_nothing_and_answers_200(admin: Client) -> None:
     assert "location" not in again.headers
 
 
-@pytest.mark.parametrize("name", ["a b", "a/b", "ünïcode ✓", "100%", "a%2Fb", "..", "a?b#c", "bulk", "x/runs"])
+@pytest.mark.parametrize("name", ["a b", "a/b", "ünïcode ✓", "100%", "a%2Fb", "...", "a?b#c", "bulk", "x/runs"])
 def test_a_name_may_hold_anything_that_can_be_printed(web: Web, admin: Client, name: str) -> None:
     answer = admin.post("/api/schedules", {"name": name, "timing": "every 5m", "work": TASK})
     assert answer.status_code == 201
@@ -63,6 +63,14 @@ def test_a_name_may_hold_anything_that_can_be_printed(web: Web, admin: Client, n
     assert len(admin.get(f"{place}/runs").json()["items"]) == 1
     assert admin.send("DELETE", place).status_code == 204
     assert admin.get(place).status_code == 404
+
+
+@pytest.mark.parametrize("name", [".", ".."])
+def test_a_name_that_no_address_can_hold_is_refused(admin: Client, name: str) -> None:
+    answer = admin.post("/api/schedules", {"name": name, "timing": "every 5m", "work": TASK})
+    assert answer.status_code == 422
+    (error,) = answer.json()["errors"]
+    assert (error["field"], error["hint"]) == ("name", "give a name such as nightly")
 
 
 def test_a_number_finds_a_schedule_unless_one_is_called_so(admin: Client) -> None:
@@ -121,7 +129,7 @@ def test_one_answer_names_every_wrong_field(admin: Client) -> None:
     assert (answer.status_code, answer.json()["type"]) == (422, "/problems/invalid-input")
     errors = {error["field"]: error for error in answer.json()["errors"]}
     assert set(errors) == {"name", *WRONG_FIELDS}
-    assert (errors["timing"]["position"], errors["timing"]["hint"]) == (7, "every 5m")
+    assert (errors["timing"]["position"], errors["timing"]["hint"]) == (7, None)
     assert all(f"{field}: {error['message']}" in answer.json()["detail"] for field, error in errors.items())
     assert admin.get("/api/schedules").json()["total"] == 0
 
@@ -163,9 +171,9 @@ def test_a_part_of_a_budget_changes_what_is_there(admin: Client) -> None:
 @pytest.mark.parametrize(
     ("policy", "message"),
     [
-        ({"retry": "abc"}, "give a number of retries, or an object with max, base, longest, spread, covers"),
-        ({"retry": True}, "give a number of retries, or an object with max, base, longest, spread, covers"),
-        ({"retry": None}, "give a number of retries, or an object with max, base, longest, spread, covers"),
+        ({"retry": "abc"}, "give a number of retries, or an object with max, base, longest, spread, covers, on, never"),
+        ({"retry": True}, "give a number of retries, or an object with max, base, longest, spread, covers, on, never"),
+        ({"retry": None}, "give a number of retries, or an object with max, base, longest, spread, covers, on, never"),
         ({"gate": 5}, "give a command, or an object with command, timeout"),
         ({"keep": 5}, 'give an age such as "30d", or an object with age, count, such as {"age": "30d", "count": 1000}'),
         (
@@ -271,7 +279,9 @@ def test_a_plain_schedule_is_an_operators_whole(web: Web, admin: Client, tmp_pat
     add(admin, "a")
     changes = {"project": "blog", "policy": {"budget": {"per_day_runs": 5}}}
     assert change(operator, "a", changes).status_code == 200
-    add(operator, "a", "every 6m")
+    again = {"name": "a", "timing": "every 6m", "work": {"kind": "function", "task": "hello"}}
+    assert operator.post("/api/schedules", again).status_code == 409, "it is the admin's"
+    assert operator.post("/api/schedules", {**again, "replace": True}).status_code == 200
 
 
 @pytest.mark.parametrize("header", ["env:TOKEN", "Bearer file:/etc/passwd", "Basic  env:TOKEN"])
@@ -345,9 +355,12 @@ def test_a_list_can_be_filtered(web: Web, admin: Client) -> None:
     web.run(schedules.add("gamma", "every 1h", "hello", owner="crontab:box:/etc/crontab"))
     assert names("owner=crontab") == ["gamma"]
     assert names("owner=user") == ["alpha", "beta"]
-    assert admin.get("/api/schedules?project=none").status_code == 404
+    assert admin.get("/api/schedules?project=nowhere").status_code == 404
     (alpha,) = admin.get("/api/schedules?q=alpha&state=running").json()["items"]
-    assert alpha["running"] == 1
+    assert (alpha["running"], alpha["queued"]) == (1, 1)
+    web.sql("UPDATE runs SET state = 'running', attempt = 1, started_at = ready_at")
+    alpha = admin.get("/api/schedules/alpha").json()
+    assert (alpha["running"], alpha["queued"]) == (1, 0)
 
 
 def test_the_last_runs_come_with_a_list_if_they_are_asked_for(web: Web, admin: Client) -> None:

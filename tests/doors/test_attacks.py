@@ -114,9 +114,9 @@ OWNERS = ("admin", "operator", "code")
 async def _schedules(web: Web) -> None:
     """One of each owner; the code's runs a command too."""
     add = web.container.services.schedules.add
-    await add("of-admin", "every 5m", Shell("true"))
-    await add("of-operator", "every 5m", Function("hello"))
-    await add("of-code", "every 5m", Shell("true"), owner="code")
+    await add("of-admin", "every 5m", Shell("true"), replace=True)
+    await add("of-operator", "every 5m", Function("hello"), replace=True)
+    await add("of-code", "every 5m", Shell("true"), owner="code", replace=True)
 
 
 @pytest.mark.parametrize("owner", OWNERS)
@@ -128,7 +128,8 @@ def test_each_role_gets_as_far_on_everybodys_schedules_as_its_table_says(web: We
         web.run(_schedules(web))
         body = BODIES.get(f"{method} {path}", {}) if method != "GET" else None
         if (method, path) == REPLACE:
-            body = {"name": f"of-{owner}", "timing": "every 1h", "work": {"kind": "function", "task": "hello"}}
+            work = {"kind": "function", "task": "hello"}
+            body = {"name": f"of-{owner}", "timing": "every 1h", "work": work, "replace": True}
         status = client.send(method, path.replace("{ref}", f"of-{owner}"), json=body).status_code
         has_power = owner != "operator" and (method == "PATCH" or (method, path) == REPLACE)
         allowed = role.covers(Role.ADMIN if has_power else needed)

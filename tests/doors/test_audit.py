@@ -42,7 +42,7 @@ def test_every_verb_of_the_services_is_noted_with_what_it_was_about(web: Web, tm
         await services.schedules.disable("nightly", note="holidays")
         await services.schedules.enable("nightly")
         run = await services.schedules.trigger("nightly")
-        queued = await services.runs.enqueue_work("hello")
+        queued = (await services.runs.enqueue_work("hello")).id
         await services.runs.cancel(queued, reason="too late")
         retried = await services.runs.retry(queued)
         await services.lanes.set("mail", 3)
@@ -284,7 +284,7 @@ def test_what_is_done_at_the_command_line_is_noted_with_the_user_of_the_system(c
             (me, "cli", "run.exec", "shell"),
             (me, "cli", "db.prune", "database"),
         ]
-        assert _details(web)[1] == {"note": "holidays"}
+        assert _details(web)[1] == {"note": "holidays", "keep_retries": False}
         assert _details(web)[3] == {"removed": 0}
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from ostinato import Ostinato, RunContext
 from ostinato.errors import Conflict, InvalidInput, NotFound
-from ostinato.testing import FakeClock
+from ostinato.testing import FakeClock, drain
 from tests.doors.command_line import CommandLine
 from tests.doors.conftest import at
 
@@ -56,6 +56,26 @@ def test_with_overlap_allow_nothing_waits_for_its_turn(app: Ostinato, clock: Fak
     assert {run.ready_at for run in runs} == {at(5)}
 
 
+def test_a_trigger_and_a_backfill_wait_for_their_max_age_from_when_they_were_asked_for(
+    app: Ostinato, clock: FakeClock
+) -> None:
+    _add(app, max_age="10m", overlap="allow", lane="main", catch_up="none")
+    app.lanes.set("main", 5)
+    app.lanes.pause("main")
+    clock.advance("5h")
+    ids = [*app.schedules.backfill("a", at(1), at(2)).runs, app.schedules.trigger("a", force=True).id]
+    clock.advance("9m")
+    drain(app)
+    app.lanes.resume("main")
+    drain(app)
+    assert [app.runs.get(id).state for id in ids] == ["succeeded"] * 3
+    app.lanes.pause("main")
+    late = [*app.schedules.backfill("a", at(3), at(3)).runs, app.schedules.trigger("a", force=True).id]
+    clock.advance("10m")
+    drain(app)
+    assert [app.runs.get(id).state for id in late] == ["expired"] * 2
+
+
 def test_others_wait_in_the_schedules_own_turn_or_in_its_session(app: Ostinato, clock: FakeClock) -> None:
     _add(app)
     clock.advance("5h")
@@ -96,6 +116,15 @@ def test_the_grid_of_an_every_is_carried_on_to_before_it_was_enabled(app: Ostina
     _add(app)
     found = app.schedules.backfill("a", at(21, day=1) - DAY, at(0, 10), dry_run=True)
     assert list(found.due) == [at(hour, 10) - DAY for hour in (21, 22, 23)] + [at(0, 10)]
+
+
+def test_every_second_week_is_carried_on_to_before_it_was_enabled(app: Ostinato, clock: FakeClock) -> None:
+    _add(app, "every 2 weeks on wed at 03:00", tz="UTC")
+    enabled = app.schedules.get("a").next_run_at
+    assert enabled is not None
+    now = clock.now_utc()
+    found = app.schedules.backfill("a", now - 40 * DAY, now, dry_run=True)
+    assert list(found.due) == [enabled - 42 * DAY, enabled - 28 * DAY, enabled - 14 * DAY]
 
 
 def test_a_schedule_that_is_off_can_be_filled_in_too(app: Ostinato, clock: FakeClock) -> None:

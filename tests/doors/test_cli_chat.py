@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import pytest
 
+from ostinato.cli.open_database import os_user
 from ostinato.cli.session.typed_lines import TerminalLines
 from tests.conftest import tuned
 from tests.doors.command_line import Answer, CommandLine, eventually, use
@@ -157,7 +158,7 @@ def test_ctrl_c_while_a_message_waits_for_its_turn_takes_back_that_message_alone
         chat.enter("Hello")
         eventually(lambda: _states(cli) == ["running", "queued"], "the message was sent")
         chat.type("\x03")
-        chat.shows("run 2 cancelled: cancelled by a person\n")
+        chat.shows(f"run 2 cancelled: cancelled by {os_user()}\n")
         chat.shows("you> ")
     assert _states(cli) == ["running", "cancelled"]
 

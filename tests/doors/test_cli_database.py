@@ -31,7 +31,7 @@ def test_a_backup_holds_what_the_database_holds(cli: CommandLine) -> None:
 def test_a_database_that_is_not_there_is_neither_copied_nor_checked_nor_made(cli: CommandLine) -> None:
     for command in (["backup", "copy.db"], ["check"]):
         answer = cli("db", *command, "--db", "typo.db")
-        assert answer.code == 3
+        assert answer.code == 4
         assert "there is no database" in answer.err
     assert not (cli.folder / "typo.db").exists()
     assert not (cli.folder / "copy.db").exists()

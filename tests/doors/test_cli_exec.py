@@ -96,7 +96,9 @@ def test_json_is_a_line_for_each_line_and_then_the_run(cli: CommandLine) -> None
     ]
     assert [list(line) for line in lines] == [["id", "number", "at", "line"]] * 2
     assert [(line["id"], line["number"], line["line"]) for line in lines] == [(1, 1, "one"), (1, 2, "two")]
-    assert run == cli.ok("run", "show", "1", "--json").json
+    shown = cli.ok("run", "show", "1", "--json").json
+    assert shown.pop("blocked_by") is None
+    assert run == shown
     assert run["result"] == {"exit_code": 0}
 
 

@@ -58,7 +58,7 @@ def ask(chat: CommandLine, name: str, *flags: str) -> Process:
 
 
 def waits(process: Process, run: int) -> None:
-    eventually(lambda: f"run {run}: it waits for its turn in its session 'q'" in process.err, "it waits")
+    eventually(lambda: f"run {run}: session 'q' is busy: run " in process.err, "it waits")
 
 
 def order(chat: CommandLine) -> list[str]:
@@ -87,13 +87,13 @@ def test_two_at_once_go_one_after_the_other_and_both_answer(chat: CommandLine) -
         begun(chat, "first")
         with ask(chat, "second") as second:
             waits(second, 2)
-            assert "behind run 1" in second.err
+            assert "session 'q' is busy: run 1 is running since " in second.err
             assert order(chat) == ["first"]
             go(chat, "first", "second")
             assert (first.wait(), second.wait()) == (0, 0)
     assert (first.out, second.out) == ("answer of first\n", "answer of second\n")
     assert order(chat) == ["first", "second"]
-    assert second.err.count("waits for its turn") == 1
+    assert second.err.count("session 'q' is busy") == 1
     assert second.err.endswith("run 2 begins\nrun 2 succeeded\n")
 
 

@@ -65,6 +65,13 @@ def test_open_incidents_are_listed_and_counted_by_their_cause(failing: CommandLi
     ]
 
 
+def test_incidents_are_listed_of_one_project_or_of_none(failing: CommandLine) -> None:
+    failing.ok("project", "add", "shop", ".")
+    assert len(failing.ok("incident", "ls", "--project", "none", "--json").json) == 2
+    assert failing.ok("incident", "ls", "--project", "shop", "--json").json == []
+    assert failing("incident", "ls", "--project", "nowhere").code == 3
+
+
 def test_an_incident_shows_whom_it_was_told_and_its_runs(failing: CommandLine) -> None:
     shown = failing.ok("incident", "show", "1").out
     assert "told: ops: failed, pending" in shown

@@ -10,7 +10,7 @@ import pytest
 
 from tests.doors.command_line import CommandLine, eventually
 
-LANE_KEYS = ["name", "limit", "rate", "used", "queued", "oldest_at", "paused", "note"]
+LANE_KEYS = ["name", "limit", "rate", "used", "queued", "oldest_at", "paused", "note", "paused_by", "paused_at"]
 
 
 class Terminal(io.StringIO):
@@ -132,8 +132,8 @@ def test_a_worker_takes_limits_and_rates_of_lanes(cli: CommandLine) -> None:
     ("pair", "told"),
     [("fast", "write --rate main=10/m"), ("=1/s", "write --rate main=10/m"), ("main=fast", "as in 10/m or 3/10s")],
 )
-def test_a_wrong_rate_starts_nothing(cli: CommandLine, pair: str, told: str) -> None:
-    answer = cli("up", "--rate", pair)
+def test_a_wrong_rate_starts_nothing(wrong_folder: CommandLine, pair: str, told: str) -> None:
+    answer = wrong_folder("up", "--rate", pair)
     assert (answer.code, answer.out) == (2, "")
     assert told in answer.err
-    assert not list(cli.folder.glob("*.db"))
+    assert not list(wrong_folder.folder.glob("*.db"))

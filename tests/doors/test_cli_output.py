@@ -109,7 +109,7 @@ def test_the_version_is_printed(cli: CommandLine) -> None:
         (["run", "logs", "99"], 3),
         (["report"], 1),
         (["report", "--text", "x"], 2),
-        (["schedule", "ls", "--db", "/no/such/folder/x.db"], 1),
+        (["schedule", "ls", "--db", "/no/such/folder/x.db"], 4),
         (["schedule", "ls", "--db", "mysql://x"], 2),
         (["task", "ls", "--app", "no_such_module:app"], 2),
     ],
@@ -148,6 +148,7 @@ def test_an_app_that_cannot_be_loaded_is_told_with_what_was_looked_for(
 
 def test_the_database_is_named_by_flag_environment_or_file(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     def used(*flags: str) -> str:
+        cli.ok("db", "migrate", *flags)
         url: str = cli.ok("db", "status", "--json", *flags).json["url"]
         return url
 
@@ -155,6 +156,7 @@ def test_the_database_is_named_by_flag_environment_or_file(cli: CommandLine, mon
     (cli.folder / "ostinato.toml").write_text('db = "from_file.db"\napp = "jobs:app"\n')
     assert used() == f"sqlite:///{cli.folder}/from_file.db"
     monkeypatch.setenv("OSTINATO_DB", "sqlite:///from_environment.db")
+    cli.ok("--db", "first.db", "db", "migrate")
     assert cli("--db", "first.db", "db", "status", "--json").json["url"] == f"sqlite:///{cli.folder}/first.db"
     assert used("--db", "flag.db") == f"sqlite:///{cli.folder}/flag.db"
 

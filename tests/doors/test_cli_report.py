@@ -78,12 +78,12 @@ def test_a_wrong_report_is_not_written(cli: CommandLine, pipe: int, flags: list[
         os.read(pipe, 1)
 
 
-def test_outside_of_a_run_it_says_where_it_works(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_outside_of_a_run_it_says_where_it_works(wrong_folder: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OSTINATO_REPORT", raising=False)
-    answer = cli("report", "--progress", "1/2")
+    answer = wrong_folder("report", "--progress", "1/2")
     assert (answer.code, answer.out) == (1, "")
     assert "only set inside shell and agent runs" in answer.err
-    assert not list(cli.folder.glob("*.db"))
+    assert not list(wrong_folder.folder.glob("*.db"))
 
 
 def test_a_pipe_that_is_gone_or_that_nobody_reads_does_not_hang(

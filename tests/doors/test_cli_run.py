@@ -5,12 +5,14 @@ from __future__ import annotations
 import signal
 import sys
 
+from ostinato.cli.open_database import os_user
 from tests.doors.command_line import CommandLine, eventually
 
 RUN_KEYS = [
     "id", "schedule", "task", "state", "cause", "reason", "cancelling", "trigger", "due_at", "last_due_at", "count",
     "ready_at", "started_at", "finished_at", "attempt", "attempts", "totals", "progress", "result", "error", "lane",
     "priority", "session", "project", "key", "node", "work", "schedule_id", "trace_id", "zone",
+    "started_by", "cancelled_by",
 ]  # fmt: skip
 
 
@@ -24,8 +26,8 @@ def test_json_has_exactly_the_names_that_scripts_rely_on(cli: CommandLine) -> No
     (run,) = cli.ok("run", "ls", "--json").json
     assert sorted(run) == sorted(RUN_KEYS)
     shown = cli.ok("run", "show", number, "--json").json
-    assert sorted(shown) == sorted(RUN_KEYS)
-    assert {**shown, "reason": None} == run
+    assert sorted(shown) == sorted([*RUN_KEYS, "blocked_by"])
+    assert {**shown, "reason": None} == {**run, "blocked_by": shown["blocked_by"]}
     assert (run["schedule"], run["task"], run["state"], run["attempts"]) == ("a", "hello", "queued", [])
 
 
@@ -52,10 +54,10 @@ def test_a_queued_run_is_cancelled_waited_for_and_retried(cli: CommandLine) -> N
     late = cli("run", "wait", number, "--timeout", "20ms")
     assert late.code == 5
     assert "warning: no engine is running on this database" in late.err
-    assert "is still queued after 20ms: no engine is running: start one with 'ostinato up'" in late.err
+    assert "is still queued after 20ms: no engine is running; this ends it: ostinato up" in late.err
     assert "cancelled" in cli.ok("run", "cancel", number).err
     ended = cli("run", "wait", number)
-    assert (ended.code, ended.err.splitlines()[-1]) == (1, f"run {number} cancelled: cancelled by a person")
+    assert (ended.code, ended.err.splitlines()[-1]) == (1, f"run {number} cancelled: cancelled by {os_user()}")
     again = cli.ok("run", "retry", number).out.strip()
     assert cli.ok("run", "show", again, "--json").json["state"] == "queued"
     assert cli("run", "retry", again).code == 1
@@ -72,7 +74,7 @@ def test_why_answers_in_words_and_in_json(cli: CommandLine) -> None:
     cli.ok("schedule", "disable", "a", "--note", "holidays")
     assert "disabled: holidays" in cli.ok("why", "a").out
     answer = cli.ok("why", "a", "--at", "2026-03-01 09:00", "--json").json
-    assert list(answer) == ["schedule", "at", "answer", "due_at", "run", "facts"]
+    assert list(answer) == ["schedule", "at", "answer", "due_at", "run", "facts", "blocked_by"]
     assert answer["at"] == "2026-03-01T09:00:00Z"
 
 
@@ -106,10 +108,10 @@ def test_the_database_is_made_looked_at_and_pruned(cli: CommandLine) -> None:
     assert cli.ok("db", "prune", "--json").json == {"removed": 0}
 
 
-def test_doctor_makes_no_database(cli: CommandLine) -> None:
-    findings = cli.ok("doctor", "--json").json
+def test_doctor_makes_no_database(wrong_folder: CommandLine) -> None:
+    findings = wrong_folder.ok("doctor", "--json").json
     assert [(one["check"], one["status"]) for one in findings][-1] == ("database", "warn")
-    assert not list(cli.folder.glob("*.db*"))
+    assert not list(wrong_folder.folder.glob("*.db*"))
 
 
 def test_what_only_looks_makes_no_schema_in_postgresql(cli: CommandLine, empty_postgres_url: str) -> None:
@@ -151,3 +153,44 @@ def test_an_interrupted_wait_exits_with_130(cli: CommandLine) -> None:
         waiting.signal(signal.SIGINT)
         assert waiting.wait() == 130
     assert "Traceback" not in waiting.err
+
+
+def test_pages_of_runs_follow_each_other_and_each_names_the_next(cli: CommandLine) -> None:
+    cli.ok("schedule", "add", "7 x", "every 5m", "--task", "hello", "--overlap", "allow")
+    ids = [int(cli.ok("schedule", "trigger", "7 x").out) for _ in range(5)]
+    first = cli.ok("run", "ls", "--search", "7", "-n", "2")
+    assert f"'ostinato run ls --search 7 --limit 2 --after {ids[3]}' lists the next" in first.err
+    second = cli.ok("run", "ls", "--search", "7", "-n", "2", "--after", str(ids[3]), "--json").json
+    assert [run["id"] for run in second] == [ids[2], ids[1]]
+    assert [run["id"] for run in cli.ok("schedule", "runs", "7 x", "-n", "2", "-p", "3", "--json").json] == [ids[0]]
+    told = cli.ok("schedule", "runs", "7 x", "-n", "2", "-p", "2").err
+    assert f"'ostinato schedule runs '7 x' --limit 2 --after {ids[1]}' lists the next" in told
+    assert "lists the next" not in cli.ok("run", "ls").err
+    assert cli("run", "ls", "-p", "0").code == cli("run", "ls", "-p", "9999").code == 2
+
+
+def test_every_verb_of_a_schedule_takes_its_number_unless_one_has_that_name(cli: CommandLine) -> None:
+    number = str(cli.ok("schedule", "add", "a", "every 5m", "--task", "hello", "--json").json["id"])
+    assert cli.ok("schedule", "show", number, "--json").json["name"] == "a"
+    assert cli.ok("schedule", "disable", number, "--json").json["enabled"] is False
+    assert cli.ok("schedule", "enable", number, "--json").json["enabled"] is True
+    assert cli.ok("schedule", "edit", number, "--note", "x", "--json").json["note"] == "x"
+    run = cli.ok("schedule", "trigger", number).out.strip()
+    assert [one["id"] for one in cli.ok("schedule", "runs", number, "--json").json] == [int(run)]
+    assert [one["id"] for one in cli.ok("run", "ls", "--schedule", number, "--json").json] == [int(run)]
+    assert "answer" in cli.ok("why", number).out
+    cli.ok("schedule", "add", number, "every 1h", "--task", "hello")
+    assert cli.ok("schedule", "show", number, "--json").json["name"] == number
+    assert cli("schedule", "show", "99").code == 3
+
+
+def test_schedules_are_listed_with_their_kind_and_page_by_page(cli: CommandLine) -> None:
+    for name in "abc":
+        cli.ok("schedule", "add", name, "every 5m", "--shell", "true")
+    assert "KIND" in cli.ok("schedule", "ls").out
+    assert " shell " in cli.ok("schedule", "ls").out
+    first = cli.ok("schedule", "ls", "--limit", "2")
+    assert "'ostinato schedule ls --limit 2 --page 2' lists the next" in first.err
+    assert len(cli.ok("schedule", "ls", "--limit", "2", "-p", "2", "--json").json) == 1
+    assert cli.ok("schedule", "ls", "--state", "failing", "--json").json == []
+    assert cli.ok("run", "ls", "--project", "none", "--json").json == []

@@ -9,8 +9,9 @@ from tests.doors.command_line import CommandLine
 
 SCHEDULE_KEYS = [
     "id", "name", "timing", "zone", "sentence", "work", "policy", "project", "owner", "state", "enabled", "broken",
-    "orphaned", "note", "off_note", "next_run_at", "next_run_reason", "paused_since", "remaining", "failures",
-    "last_run", "version", "created_at", "updated_at", "fresh_until", "late", "origin", "changes",
+    "orphaned", "note", "off_note", "off_by", "off_at", "next_run_at", "next_run_reason", "paused_since",
+    "paused_cause", "remaining", "failures", "follows",
+    "probe_at", "last_run", "version", "created_at", "updated_at", "fresh_until", "late", "origin", "changes",
 ]  # fmt: skip
 
 
@@ -19,8 +20,8 @@ def test_a_schedule_is_added_listed_and_shown(cli: CommandLine) -> None:
     assert added.out == ""
     assert "added: 'nightly'. At 03:00 every day (Europe/Berlin). Next at" in added.err
     listed = cli.ok("schedule", "ls").out.splitlines()
-    assert listed[0].split() == ["NEXT", "LEFT", "LAST", "PASSED", "STATE", "NAME", "TIMING", "WORK"]
-    assert listed[1].split()[-5:] == ["on", "nightly", "daily", "03:00", "hello"]
+    assert listed[0].split() == ["NEXT", "LEFT", "LAST", "PASSED", "STATE", "NAME", "TIMING", "KIND", "WORK"]
+    assert listed[1].split()[-6:] == ["on", "nightly", "daily", "03:00", "function", "hello"]
     assert "sentence: At 03:00 every day (Europe/Berlin)." in cli.ok("schedule", "show", "nightly").out
 
 
@@ -28,7 +29,9 @@ def test_json_has_exactly_the_names_that_scripts_rely_on(cli: CommandLine) -> No
     cli.ok("schedule", "add", "a", "every 5m", "--task", "hello", "--arg", "name=you", "--arg", "n=3", "--args", "[1]")
     (schedule,) = cli.ok("schedule", "ls", "--json").json
     assert sorted(schedule) == sorted(SCHEDULE_KEYS)
-    assert schedule == cli.ok("schedule", "show", "a", "--json").json
+    shown = cli.ok("schedule", "show", "a", "--json").json
+    assert shown.pop("blocked_by")["cause"] == "no_engine"
+    assert schedule == shown
     assert schedule["work"] == {"kind": "function", "task": "hello", "args": [1], "kwargs": {"name": "you", "n": 3}}
     assert schedule["next_run_at"].endswith("Z")
     assert (schedule["enabled"], schedule["broken"], schedule["last_run"]) == (True, None, None)
@@ -47,7 +50,7 @@ def test_every_policy_flag_reaches_the_schedule(cli: CommandLine) -> None:
     cli.ok(
         "schedule", "add", "a", "every 5m", "--task", "hello", "--overlap", "queue_one", "--catch-up", "all",
         "--catch-up-window", "2h", "--retry", "5,base=1s,longest=1m,spread=0.5,covers=start", "--timeout", "90s",
-        "--silent", "10m",
+        "--silent", "10m", "--soft-timeout", "80s", "--probe", "1h",
         "--max-age", "1h", "--break-after", "7", "--lane", "main", "--priority", "-2", "--session", "dm:42",
         "--check", "disk", "--check", "net", "--keep", "7d,50", "--remaining", "4", "--delete-after-run", "--disabled",
         "--gate", "./new-mail.sh", "--gate-timeout", "10s", "--notify", "ops", "--notify", "me",
@@ -60,11 +63,13 @@ def test_every_policy_flag_reaches_the_schedule(cli: CommandLine) -> None:
         "catch_up": "all",
         "catch_up_window": "2h",
         "catch_up_cap": 1000,
-        "retry": {"max": 5, "base": "1s", "longest": "1m", "spread": 0.5, "covers": "start"},
+        "retry": {"max": 5, "base": "1s", "longest": "1m", "spread": 0.5, "covers": "start", "on": [], "never": []},
+        "soft_timeout": "1m20s",
         "timeout": "1m30s",
         "silent": "10m",
         "max_age": "1h",
         "break_after": 7,
+        "probe": "1h",
         "fresh": "1d2h",
         "lane": "main",
         "priority": -2,
@@ -107,6 +112,14 @@ def test_edit_without_anything_to_change_is_wrong_usage(cli: CommandLine) -> Non
     answer = cli("schedule", "edit", "a")
     assert (answer.code, answer.out) == (2, "")
     assert "nothing to change was given" in answer.err
+
+
+def test_disable_says_which_runs_go_on(cli: CommandLine) -> None:
+    cli.ok("schedule", "add", "a", "every 1h", "--shell", "true")
+    cli.ok("schedule", "trigger", "a")
+    off = cli.ok("schedule", "disable", "a", "--keep-retries")
+    assert off.err == ("off: 'a'\nrun 1 goes on, with the retries that are left; 'ostinato run cancel ID' ends one\n")
+    assert cli.ok("schedule", "disable", "a", "--json").err == ""
 
 
 def test_disable_says_why_until_enable_and_its_own_note_stays(cli: CommandLine) -> None:
@@ -180,7 +193,7 @@ def test_a_finished_schedule_is_listed_with_all(cli: CommandLine) -> None:
         (["--args", "{}"], "--args"),
         (["--kwargs", "[1"], "--kwargs is not JSON"),
         (["--retry", "many"], "retry cannot be 'many'"),
-        (["--break-after", "none"], "break_after cannot be 'none'"),
+        (["--catch-up-cap", "none"], "catch_up_cap cannot be 'none'"),
         (["--priority", "none"], "priority cannot be 'none'"),
         (["--timeout", "soon"], "'soon' is not a duration"),
         (["--once", "--remaining", "3"], "--once or --remaining"),

@@ -44,9 +44,9 @@ def test_a_timing_in_the_past_has_no_next_time(cli: CommandLine) -> None:
     assert "It has no due time after" in cli.ok("timing", "at 2020-01-01T00:00Z").out
 
 
-def test_it_needs_no_database(cli: CommandLine) -> None:
-    cli.ok("timing", "every 5m")
-    assert not list(cli.folder.glob("*.db*"))
+def test_it_needs_no_database(wrong_folder: CommandLine) -> None:
+    wrong_folder.ok("timing", "every 5m")
+    assert not list(wrong_folder.folder.glob("*.db*"))
 
 
 def test_a_count_out_of_range_is_wrong_usage(cli: CommandLine) -> None:

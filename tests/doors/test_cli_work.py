@@ -251,7 +251,7 @@ def test_the_work_is_listed_where_there_is_room(cli: CommandLine, monkeypatch: p
     monkeypatch.setenv("COLUMNS", "100")
     title, row = cli.ok("schedule", "ls").out.splitlines()
     assert title.split()[-1] == "WORK"
-    assert " every 5m  restic backup /srv --and" in row
+    assert " every 5m  shell  restic backup /srv --and" in row
     assert row.endswith("…")
     monkeypatch.setenv("COLUMNS", "60")
     assert "WORK" not in cli.ok("schedule", "ls").out

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from ostinato import Ostinato, ScheduleSpec
@@ -42,7 +44,7 @@ def test_whoever_contradicts_the_code_is_told_so_at_that_moment(shop: CommandLin
     back = "Yours stays until the code changes it; give it back with 'ostinato schedule revert cleanup'"
     edited = shop.ok("schedule", "edit", "cleanup", "every 2h").err
     assert f"code says timing every 1h (UTC). {back}" in edited
-    added = shop.ok("schedule", "add", "cleanup", "every 2h", "--task", "cleanup", "--retry", "5").err
+    added = shop.ok("schedule", "add", "cleanup", "every 2h", "--task", "cleanup", "--retry", "5", "--replace").err
     assert "code says retry max 3; timeout 5m. Yours stays" in added
     assert f"code says switched on. {back}" in shop.ok("schedule", "disable", "cleanup").err
     again = [shop.ok(*words).err for words in (["schedule", "disable", "cleanup"], ["schedule", "enable", "cleanup"])]
@@ -120,7 +122,9 @@ def test_rest_removes_a_schedule_of_code_only_by_force(coded: Client) -> None:
 
 
 def test_a_post_of_its_name_is_a_change_by_a_person(coded: Client) -> None:
-    again = {"name": "cleanup", "timing": "every 3h", "work": {"kind": "function", "task": "hello"}}
+    again: dict[str, Any] = {"name": "cleanup", "timing": "every 3h", "work": {"kind": "function", "task": "hello"}}
+    assert coded.post("/api/schedules", again).status_code == 409, "it is the code's"
+    again["replace"] = True
     found = coded.post("/api/schedules", again).json()
     assert (found["owner"], found["timing"]) == ("code", "every 3h")
     assert {change["field"] for change in found["changes"]} == {"timing", "ping_url"}

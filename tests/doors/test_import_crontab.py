@@ -150,15 +150,15 @@ def test_a_schedule_that_no_import_of_this_crontab_made_is_never_changed(cli: Co
     assert f"unchanged: 'cron-{name}'" in again
 
 
-def test_a_dry_run_shows_what_would_be_added_and_creates_nothing(cli: CommandLine) -> None:
-    (cli.folder / "crontab").write_text(CRONTAB)
-    shown = cli.ok("schedule", "import-crontab", "crontab", "--dry-run").out
+def test_a_dry_run_shows_what_would_be_added_and_creates_nothing(wrong_folder: CommandLine) -> None:
+    (wrong_folder.folder / "crontab").write_text(CRONTAB)
+    shown = wrong_folder.ok("schedule", "import-crontab", "crontab", "--dry-run").out
     assert [line.split()[:2] for line in shown.splitlines()[:2]] == [["LINE", "WHAT"], ["4", "added"]]
     assert "Asia/Tokyo" in shown
-    jobs = cli.ok("schedule", "import-crontab", "crontab", "--dry-run", "--prefix", "web1-", "--json").json
+    jobs = wrong_folder.ok("schedule", "import-crontab", "crontab", "--dry-run", "--prefix", "web1-", "--json").json
     assert [(job["line"], job["timing"]) for job in jobs] == [(4, "30 2 * * *"), (5, "*/5 * * * 1-5"), (7, "@daily")]
     assert all(job["name"].startswith("web1-") for job in jobs)
-    assert not (cli.folder / "ostinato.db").exists()
+    assert not (wrong_folder.folder / "ostinato.db").exists()
 
 
 def test_flags_change_what_is_added_and_stdin_is_read(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,12 +178,14 @@ def test_flags_change_what_is_added_and_stdin_is_read(cli: CommandLine, monkeypa
         ("0~30 3 * * * backup", "line 2: "),
     ],
 )
-def test_a_line_that_cannot_be_read_is_named_and_nothing_is_added(line: str, told: str, cli: CommandLine) -> None:
-    (cli.folder / "crontab").write_text(f"0 1 * * * fine\n{line}\n")
-    answer = cli("schedule", "import-crontab", "crontab")
+def test_a_line_that_cannot_be_read_is_named_and_nothing_is_added(
+    line: str, told: str, wrong_folder: CommandLine
+) -> None:
+    (wrong_folder.folder / "crontab").write_text(f"0 1 * * * fine\n{line}\n")
+    answer = wrong_folder("schedule", "import-crontab", "crontab")
     assert (answer.code, told in answer.err) == (2, True), answer.err
-    assert not (cli.folder / "ostinato.db").exists()
-    assert cli("schedule", "import-crontab", "nowhere").code == 2
+    assert not (wrong_folder.folder / "ostinato.db").exists()
+    assert wrong_folder("schedule", "import-crontab", "nowhere").code == 2
 
 
 def test_a_system_crontab_names_users_whose_home_is_the_folder() -> None:

@@ -11,7 +11,7 @@ from ostinato.execution.registry import Registry
 from tests.doors.command_line import HASTY, CommandLine, eventually
 from tests.doors.web import Web, web_on
 
-NO_ENGINE = "no engine is running: start one with 'ostinato up'"
+NO_ENGINE = "no engine is running"
 
 
 @pytest.fixture

@@ -112,4 +112,4 @@ def test_a_timing_that_its_text_does_not_say_is_refused(app: Ostinato, make: Cal
 )
 def test_every_timing_of_ours_is_taken(app: Ostinato, timing: Timing) -> None:
     stored = app.schedules.add("job", timing, "job")
-    assert stored.timing == timing.in_zone("UTC").text
+    assert stored.timing == timing.in_zone("UTC").text_within(stored.zone)

@@ -141,6 +141,7 @@ def test_what_comes_while_the_database_is_away_is_done_when_it_is_back(
     make_bot: MakeBot, telegram: TelegramServer, tmp_path: Path, text: str
 ) -> None:
     app = make_bot(task="reply", settings={"tuning": Tuning(sqlite_lock_seconds=0.2, telegram_retry_seconds=0.02)})
+    app.task("reply")(lambda payloads: None)
     app.schedules.add("job", "0 9 1 1 *", Shell("true"))
     telegram.write(ADMIN, "/help")
     telegram.wait_for("/schedule list")

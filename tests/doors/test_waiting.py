@@ -1,17 +1,25 @@
-"""What a queued run waits for, as it is told: in GET /api/runs/{id}, in /api/overview, in why, and in `run show`."""
+"""What holds up a run or a schedule, as it is told: the same sentence by REST, in `show`, in why and in Python."""
 
 from __future__ import annotations
 
+import shlex
+from dataclasses import replace
 from typing import Any
 
+from ostinato import Ostinato
+from ostinato.cli import open_database
+from ostinato.engine.plan import plan_fires
+from ostinato.models.blocking import BlockedCause, Link
 from ostinato.models.ids import NodeId
 from ostinato.stores.base import Claim
+from ostinato.testing import drain
 from tests.doors.command_line import CommandLine
 from tests.doors.web import Client, Web
 
 TASK = {"kind": "function", "task": "hello"}
 MINUTE = 60_000_000
-NO_ENGINE = "no engine is running: start one with 'ostinato up'"
+NO_ENGINE = "no engine is running"
+SINCE = "2026-01-01 00:00:00 UTC"
 
 
 def claim(web: Web, room: int = 4) -> list[int]:
@@ -27,8 +35,19 @@ def enqueue(client: Client, **fields: Any) -> int:
     return int(answer.json()["id"])
 
 
+def tick(web: Web) -> None:
+    """What an engine records of what is due."""
+    schedules, now = web.container.store.schedules, web.clock.now()
+    due = web.run(schedules.due_schedules(now, 10)).schedules
+    plans = [plan_fires(one, now, grace=MINUTE, random=lambda: 0) for one in due]
+    web.run(schedules.record_fires([plan for plan in plans if plan is not None], now))
+
+
 def reason(client: Client, id: int) -> str | None:
-    found: str | None = client.get(f"/api/runs/{id}").json()["reason"]
+    run = client.get(f"/api/runs/{id}").json()
+    found: str | None = run["reason"]
+    blocked = run["blocked_by"]
+    assert blocked is None or blocked["sentence"] == found
     return found
 
 
@@ -42,11 +61,9 @@ def test_a_queued_run_says_what_it_waits_for_and_that_changes_with_the_cause(web
     admin.post("/api/lanes/cron/pause", {"note": "disk swap"})
     admin.post("/api/lanes/main/pause", {"note": "disk swap"})
     lane = admin.get(f"/api/runs/{id}").json()["lane"]
-    assert reason(admin, id) == (
-        f"its lane '{lane}' is paused (disk swap): 'ostinato lane resume {lane}' starts its runs again"
-    )
+    assert reason(admin, id) == f"lane '{lane}' is paused by admin since {SINCE} (disk swap)"
     admin.post("/api/nodes/one/drain")
-    assert reason(admin, id) == "every running node is draining: 'ostinato node resume one' lets it take work again"
+    assert reason(admin, id) == "every running node is draining: it was asked to take no more work"
     admin.post("/api/nodes/one/resume")
     admin.post(f"/api/lanes/{lane}/resume")
     web.beat(tasks=("hello",))
@@ -61,9 +78,12 @@ def test_a_full_lane_and_a_rate_that_is_used_up_are_told(web: Web, admin: Client
     admin.send("PUT", "/api/lanes/slow", json={"limit": 9, "rate": "1/m"})
     ids = [enqueue(admin, policy={"lane": lane}) for lane in ("narrow", "narrow", "slow", "slow")]
     assert sorted(claim(web)) == [ids[0], ids[2]]
-    assert reason(admin, ids[1]) == "its lane 'narrow' is full: 1 of 1 under way"
+    assert (
+        reason(admin, ids[1])
+        == f"lane 'narrow' is full: 1 of 1 under way, the longest of them run {ids[0]} since {SINCE}"
+    )
     assert reason(admin, ids[3]) == (
-        "its lane 'slow' starts no more than 1/m, which is used up: the next one starts at 2026-01-01 00:01:00 UTC"
+        "lane 'slow' starts no more than 1/m, which is used up: the next one starts at 2026-01-01 00:01:00 UTC"
     )
 
 
@@ -71,9 +91,9 @@ def test_a_run_that_waits_for_its_turn_names_the_one_before_it(web: Web, admin: 
     web.beat(tasks=("hello",))
     first, second, third = (enqueue(admin, policy={"session": "chat"}) for _ in range(3))
     for id in (second, third):
-        assert reason(admin, id) == f"it waits for its turn in its session 'chat', behind run {first}"
+        assert reason(admin, id) == f"session 'chat' is busy: run {first} is queued before it"
     assert claim(web) == [first]
-    assert reason(admin, second) == f"it waits for its turn in its session 'chat', behind run {first}"
+    assert reason(admin, second) == f"session 'chat' is busy: run {first} is running since {SINCE}"
 
 
 def test_runs_of_a_schedule_that_go_one_after_the_other_say_so(web: Web, admin: Client) -> None:
@@ -81,7 +101,7 @@ def test_runs_of_a_schedule_that_go_one_after_the_other_say_so(web: Web, admin: 
     body = {"name": "a", "timing": "every 1h", "work": TASK, "policy": {"overlap": "queue_all"}}
     assert admin.post("/api/schedules", body).status_code == 201
     first, second = (admin.post("/api/schedules/a/trigger").json()["id"] for _ in range(2))
-    turn = f"it waits for its turn: the runs of its schedule go one after the other, behind run {first}"
+    turn = f"run {first} of 'a' is queued before it, and the runs of schedule 'a' go one after the other"
     assert reason(admin, second) == turn
     why = admin.get("/api/schedules/a/why").json()
     assert why["answer"] == f"It is queued: run {second}, by hand at 2026-01-01 00:00:00 UTC; {turn}."
@@ -97,7 +117,7 @@ def test_what_is_late_says_why(web: Web, admin: Client) -> None:
     web.beat(tasks=("hello",))
     assert [run["reason"] for run in admin.get("/api/overview").json()["late"]] == [
         "nothing delays it: it is about to start",
-        "its lane 'narrow' is paused (disk swap): 'ostinato lane resume narrow' starts its runs again",
+        "lane 'narrow' is paused by admin since 2026-01-01 00:00:00 UTC (disk swap)",
     ]
 
 
@@ -111,3 +131,96 @@ def test_run_show_says_what_a_queued_run_waits_for(cli: CommandLine) -> None:
     answer = cli.ok("why", "a", "--json").json
     assert answer["answer"].endswith(f"UTC; {NO_ENGINE}.")
     assert answer["run"]["reason"] == NO_ENGINE
+
+
+def test_a_schedule_behind_a_paused_lane_names_the_lane_and_not_only_the_run_that_is_in_its_way(
+    web: Web, admin: Client
+) -> None:
+    web.beat(tasks=("hello",))
+    admin.post("/api/schedules", {"name": "tick", "timing": "every 10s", "work": TASK})
+    assert admin.get("/api/schedules/tick").json()["blocked_by"] is None
+    admin.post("/api/lanes/cron/pause", {"note": "disk swap"})
+    web.clock.advance("10s")
+    tick(web)
+    web.clock.advance("10s")
+    tick(web)
+    skipped, queued = admin.get("/api/schedules/tick/runs").json()["items"]
+    assert skipped["reason"] == f"run {queued['id']} was still active (overlap is skip)"
+    expected: dict[str, Any] = {
+        "cause": "lane_paused",
+        "sentence": f"lane 'cron' is paused by admin since {SINCE} (disk swap)",
+        "since": "2026-01-01T00:00:00Z",
+        "until": None,
+        "command": "ostinato lane resume cron",
+        "action": {"verb": "lane.resume", "target": "cron", "label": "Resume lane cron", "arguments": {}},
+        "chain": [{"kind": "run", "name": str(queued["id"])}, {"kind": "lane", "name": "cron"}],
+    }
+    assert admin.get("/api/schedules/tick").json()["blocked_by"] == expected
+    assert admin.get(f"/api/runs/{queued['id']}").json()["blocked_by"] == {**expected, "chain": expected["chain"][1:]}
+    why = admin.get("/api/schedules/tick/why").json()
+    assert why["blocked_by"] == expected
+    assert why["answer"].endswith(
+        f"run {queued['id']} was still active (overlap is skip). "
+        f"Run {queued['id']} still waits: {expected['sentence']}."
+    )
+    earlier = admin.get("/api/schedules/tick/why", params={"at": "2026-01-01T00:00:20Z"}).json()
+    assert earlier["answer"].endswith("(overlap is skip).")
+    admin.post("/api/lanes/cron/resume")
+    assert admin.get("/api/schedules/tick").json()["blocked_by"] is None
+    assert admin.get("/api/schedules/tick/why").json()["answer"].endswith("(overlap is skip).")
+
+
+def test_lists_do_not_say_what_holds_up_each_of_them(web: Web, admin: Client) -> None:
+    admin.post("/api/schedules", {"name": "a", "timing": "every 1h", "work": TASK})
+    enqueue(admin)
+    for path in ("/api/schedules", "/api/runs"):
+        (item,) = admin.get(path).json()["items"]
+        assert "blocked_by" not in item
+
+
+def test_who_switched_a_schedule_off_and_why_is_told_with_the_way_back(web: Web, admin: Client) -> None:
+    web.beat(tasks=("hello",))
+    admin.post("/api/schedules", {"name": "it's", "timing": "every 1h", "work": TASK})
+    off = admin.post("/api/schedules/it's/disable", {"note": "holiday"}).json()
+    assert (off["off_by"], off["off_at"]) == ("admin", "2026-01-01T00:00:00Z")
+    blocked = off["blocked_by"]
+    assert blocked["cause"] == "off"
+    assert blocked["sentence"] == f'schedule "it\'s" is switched off by admin at {SINCE} (holiday)'
+    assert shlex.split(blocked["command"]) == ["ostinato", "schedule", "enable", "it's"]
+    on = admin.post("/api/schedules/it's/enable").json()
+    assert (on["blocked_by"], on["off_by"], on["off_at"]) == (None, None, None)
+
+
+def test_commands_of_the_command_line_are_for_the_database_that_was_named(cli: CommandLine) -> None:
+    named = ("--db", "sqlite:///other jobs.db")
+    cli.ok("schedule", "add", "a", "every 5m", "--task", "hello", *named)
+    cli.ok("schedule", "trigger", "a", *named)
+    cli.ok("schedule", "disable", "a", "--note", "holiday", *named)
+    shown = cli.ok("schedule", "show", "a", "--json", *named).json["blocked_by"]
+    assert shlex.split(shown["command"]) == ["ostinato", "schedule", "enable", "a", *named]
+    assert "(holiday)" in shown["sentence"]
+    for asked in (("schedule", "show", "a"), ("why", "a")):
+        said = " ".join(cli.ok(*asked, *named).out.split())
+        assert shown["sentence"] in said
+        assert f"to end it: {shown['command']}" in said
+    run = " ".join(cli.ok("run", "show", "1", *named).out.split())
+    assert "blocked: no engine is running to end it: ostinato up --db 'sqlite:///other jobs.db'" in run
+    assert cli.ok("why", "a", "--json", *named).json["blocked_by"] == shown
+    cli.ok("schedule", "enable", "a", *named)
+    assert cli.ok("schedule", "show", "a", "--json", *named).json["blocked_by"]["cause"] == "no_engine"
+
+
+def test_a_password_of_the_database_is_not_printed_with_the_command() -> None:
+    assert open_database._named("postgresql://ada:secret@db/jobs") == " --db 'postgresql://ada:***@db/jobs'"
+
+
+def test_python_is_told_the_same(app: Ostinato) -> None:
+    app.task("job", retry=0)(lambda: None)
+    app.schedules.add("job", "every 1h", "job")
+    run = app.schedules.trigger("job")
+    blocked = app.runs.blocked_by(run.id)
+    assert blocked is not None
+    assert (blocked.cause, blocked.sentence) == (BlockedCause.NO_ENGINE, NO_ENGINE)
+    assert app.why("job").blocked_by == replace(blocked, chain=(Link("run", str(run.id)),))
+    drain(app)
+    assert app.runs.blocked_by(run.id) is None

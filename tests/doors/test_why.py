@@ -115,9 +115,9 @@ def test_why_when_no_engine_runs(app: Ostinato, clock: FakeClock) -> None:
     hourly(app)
     clock.advance("70m")
     why = app.why("job")
-    assert why.answer == (
-        "It was due at 2026-01-01 01:00:00 UTC, but no engine is running: start one with 'ostinato up'."
-    )
+    assert why.answer == ("It was due at 2026-01-01 01:00:00 UTC, but no engine is running.")
+    assert why.blocked_by is not None
+    assert why.blocked_by.command == "ostinato up"
     assert why.facts[1:] == (
         "due since 2026-01-01 01:00:00 UTC: no engine is running to start it",
         "no engine is running on this database",
@@ -247,7 +247,7 @@ def test_why_of_a_retry_is_its_own_reason_until_it_is_ready_and_then_also_what_i
     assert answer.startswith("It is queued: run 1, due 2026-01-01 01:00:00 UTC; attempt 1 of 4 failed, next in ")
     assert answer.endswith(": ValueError: no ink.")
     clock.advance("5m")
-    assert app.why("job").answer == f"{answer[:-1]}; no engine is running: start one with 'ostinato up'."
+    assert app.why("job").answer == f"{answer[:-1]}; no engine is running."
 
 
 def test_why_tells_times_in_the_zone_of_the_settings(app: Ostinato, clock: FakeClock, cli: CommandLine) -> None:

@@ -15,6 +15,7 @@ from ostinato.engine.admission import Admission
 from ostinato.engine.dispatcher import Dispatcher
 from ostinato.engine.quarantine import Quarantine
 from ostinato.errors import StoreUnavailable
+from ostinato.execution.preparation import UpstreamsOf
 from ostinato.execution.registry import Registry
 from ostinato.execution.runner import Runner
 from ostinato.models.ids import NodeId, RunId
@@ -67,7 +68,9 @@ class Bench:
         registry = Registry()
         registry.add_task("reply", self._reply, {})
         registry.throttle.usage = lambda key: (90.0 if self.full else 10.0, 100.0)
-        self.runner = Runner(registry, self.clock, self._record, cast(ProjectStore, None), Settings())
+        self.runner = Runner(
+            registry, self.clock, self._record, cast(ProjectStore, None), cast(UpstreamsOf, None), Settings()
+        )
         admission = Admission(cast(SessionStore, self.store), registry.throttle, self.runner, self.clock)
         quarantine = Quarantine(cast(QuarantineStore, None), self.clock)
         runs = cast(RunStore, self.store)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from ostinato import Ostinato, RunState, Trigger
 from ostinato.errors import ChecksFailed
 from ostinato.testing import drain, simulate
+from tests.engine.conftest import MakeApp
 
 
 @pytest.fixture
@@ -114,3 +117,99 @@ def test_a_schedule_of_the_code_whose_check_fails_is_there_switched_off_and_says
     app.start()
     schedule = app.schedules.get("job")
     assert (schedule.enabled, schedule.note, schedule.off_note) == (False, None, "checks failed: disk: full")
+
+
+# The gate: a schedule is switched on in one way, whoever asks.
+
+
+def broken_and_guarded(app: Ostinato) -> list[str | bool | None]:
+    """A schedule that the breaker has switched off, with a check that fails from now on."""
+    answers: list[str | bool | None] = [None]
+    app.check("disk")(lambda: answers[-1])
+
+    @app.task("job", retry=0)
+    def job() -> None:
+        raise ValueError
+
+    app.schedules.add("job", "every 1h", job, checks=["disk"], break_after=1)
+    simulate(app, lasting="1h")
+    assert app.schedules.get("job").broken is not None
+    answers.append("full")
+    return answers
+
+
+GATED: dict[str, Callable[[Ostinato], object]] = {
+    "enable": lambda app: app.schedules.enable("job"),
+    "edit": lambda app: app.schedules.edit("job", timing="every 2h"),
+    "edit the zone": lambda app: app.schedules.edit("job", tz="Asia/Tokyo"),
+    "add": lambda app: app.schedules.add("job", "every 2h", "job", checks=["disk"], break_after=1),
+}
+
+
+@pytest.mark.parametrize("way", GATED)
+def test_what_the_breaker_switched_off_is_switched_on_by_nobody_while_its_check_fails(app: Ostinato, way: str) -> None:
+    answers = broken_and_guarded(app)
+    before = app.schedules.get("job")
+    with pytest.raises(ChecksFailed, match="disk: full"):
+        GATED[way](app)
+    assert app.schedules.get("job") == before
+    answers.append(True)
+    GATED[way](app)
+    schedule = app.schedules.get("job")
+    assert (schedule.enabled, schedule.broken) == (True, None)
+    assert schedule.next_run_at is not None
+
+
+def test_code_with_another_timing_leaves_broken_what_its_check_keeps_off(
+    make_app: MakeApp, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    answers: list[str | bool | None] = [None]
+
+    def declare(timing: str) -> Ostinato:
+        app = make_app(f"sqlite:///{tmp_path / 'jobs.db'}")
+        app.check("disk")(lambda: answers[-1])
+
+        @app.task("job", schedule=timing, checks=["disk"], retry=0, break_after=1)
+        def job() -> None:
+            raise ValueError
+
+        return app
+
+    first = declare("every 1h")
+    simulate(first, lasting="1h")
+    first.stop()
+    answers.append("full")
+    second = declare("every 2h")
+    drain(second)
+    schedule = second.schedules.get("job")
+    assert (schedule.timing, schedule.enabled) == ("every 2h", False)
+    assert (schedule.broken or "").startswith("a scheduled run failed")
+    assert "schedule 'job' stays broken" in caplog.text
+    second.stop()
+    answers.append(True)
+    third = declare("every 3h")
+    drain(third)
+    assert (third.schedules.get("job").enabled, third.schedules.get("job").broken) == (True, None)
+
+
+@pytest.mark.parametrize("way", [way for way in GATED if way != "enable"])
+def test_what_a_person_switched_off_stays_off_with_its_note(app: Ostinato, way: str) -> None:
+    broken_and_guarded(app)
+    off = app.schedules.disable("job", note="on leave")
+    assert (off.enabled, off.broken, off.off_note) == (False, None, "on leave")
+    GATED[way](app)
+    schedule = app.schedules.get("job")
+    assert (schedule.enabled, schedule.broken, schedule.off_note) == (False, None, "on leave")
+    assert schedule.next_run_at is None
+
+
+def test_switching_off_clears_what_broke_it_and_its_incident_keeps_the_reason(app: Ostinato) -> None:
+    broken_and_guarded(app)
+    assert app.schedules.disable("job").state == "off"
+    version = app.schedules.get("job").version
+    assert app.schedules.disable("job").version == version
+    (incident,) = [one for one in app.incidents.list() if one.cause == "broken"]
+    assert (incident.closed_reason, incident.reason) == (
+        "the schedule was disabled",
+        "a scheduled run failed: ValueError",
+    )

@@ -135,7 +135,7 @@ def finished(make_app: MakeApp, db: str, clock: FakeClock, **options: Any) -> Os
 
 def test_what_is_to_run_more_stays_off_if_that_is_said_too(file: str, make_app: MakeApp, fake_clock: FakeClock) -> None:
     app = finished(make_app, file, fake_clock)
-    assert not app.schedules.add("job", "daily 04:00", "job", enabled=False, remaining=1).enabled
+    assert not app.schedules.add("job", "daily 04:00", "job", enabled=False, remaining=1, replace=True).enabled
     app.stop()
 
 

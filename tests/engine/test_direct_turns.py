@@ -159,7 +159,8 @@ def test_a_process_that_stops_ends_what_waits_in_it(tmp_path: Path, make_app: Ma
     db = f"sqlite:///{tmp_path / 'jobs.db'}"
     app, other = make_app(db), make_app(db, name="other")
     app.start()
-    other.enqueue(Function("unknown"), session="q")
+    other.lanes.pause("main")
+    other.enqueue(Shell("true"), session="q")
     executed = beside(lambda: app.execute(Shell("true"), session="q"))
     eventually(lambda: len(in_session(other)) == 2)
     app.stop(grace=0)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from ostinato import At, CatchUp, DailyAt, Ostinato, Overlap, RunState, Trigger
+from ostinato import At, CatchUp, DailyAt, NotFound, Ostinato, Overlap, RunState, Trigger
 from ostinato.testing import FakeClock, drain, settle, simulate
 from tests.engine.conftest import Gate, MakeApp, eventually, on_shared
 
@@ -102,7 +102,50 @@ def test_a_finished_schedule_that_should_be_deleted_is(app: Ostinato) -> None:
     app.schedules.add("job", At(at(6)), "job", delete_after_run=True)
     assert simulate(app, lasting="1d") == 1
     assert app.schedules.list() == []
-    assert app.runs.list() == []
+    (run,) = app.runs.list()
+    assert (run.schedule, run.schedule_id, run.state) == ("job", None, RunState.SUCCEEDED)
+    assert app.runs.wait(run.id).state is RunState.SUCCEEDED
+    assert app.runs.list(schedule="job") == [run]
+    with pytest.raises(NotFound, match="there is no schedule 'other'"):
+        app.runs.list(schedule="other")
+
+
+def test_a_one_time_schedule_that_fails_is_not_deleted_but_off_with_its_reason(app: Ostinato) -> None:
+    fails = [True]
+
+    @app.task("job", retry=0)
+    def job() -> None:
+        if fails[-1]:
+            raise ValueError("the disk is full")
+
+    app.schedules.add("job", At(at(6)), job, delete_after_run=True)
+    simulate(app, lasting="1d")
+    schedule = app.schedules.get("job")
+    assert (schedule.enabled, schedule.broken) == (False, "its last run failed: ValueError: the disk is full")
+    assert [run.error is not None for run in app.runs.list(schedule="job")] == [True]
+    fails.append(False)
+    app.schedules.edit("job", timing="in 1h")
+    assert (app.schedules.get("job").enabled, app.schedules.get("job").broken) == (True, None)
+    assert simulate(app, lasting="1d") == 1
+    assert app.schedules.list() == []
+    assert states(app) == ["failed", "succeeded"]
+
+
+def test_of_several_runs_only_the_last_one_decides_whether_it_is_deleted(app: Ostinato) -> None:
+    fails = [True]
+
+    @app.task("job", retry=0)
+    def job() -> None:
+        if fails.pop():
+            raise ValueError
+
+    fails[:] = [False, True]
+    app.schedules.add("job", "every 1h", job, remaining=2, delete_after_run=True)
+    simulate(app, lasting="1h")
+    assert (app.schedules.get("job").enabled, app.schedules.get("job").broken) == (True, None)
+    simulate(app, lasting="5h")
+    assert app.schedules.list() == []
+    assert states(app) == ["failed", "succeeded"]
 
 
 def test_run_once_is_disabled_before_it_executes(app: Ostinato, fake_clock: FakeClock) -> None:

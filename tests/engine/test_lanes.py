@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from ostinato import Ostinato, RunState
+from ostinato import Ostinato, RunState, Shell
 from ostinato.errors import InvalidInput
 from ostinato.testing import FakeClock, drain, settle, simulate
 from tests.engine.conftest import Gate, MakeApp
@@ -73,6 +73,32 @@ def test_one_key_cannot_serve_many_calls(app: Ostinato) -> None:
     with pytest.raises(InvalidInput, match="one key 'k' cannot serve 2 runs"):
         job.using(key="k").enqueue_many([(1,), (2,)])
     assert app.runs.list() == []
+
+
+def test_the_same_key_of_another_task_is_another_run_and_the_handle_says_whether_it_is_new(app: Ostinato) -> None:
+    send_mail = app.task("send_mail")(lambda: "sent")
+    sync_profile = app.task("sync_profile")(lambda: "synced")
+    sent, synced = send_mail.using(key="user:42").enqueue(), sync_profile.using(key="user:42").enqueue()
+    assert (sent.is_new, synced.is_new, sent.id == synced.id) == (True, True, False)
+    again = sync_profile.using(key="user:42").enqueue()
+    assert (again.id, again.is_new) == (synced.id, False)
+    drain(app)
+    assert (sent.result(), synced.result()) == ("sent", "synced")
+    later = sync_profile.using(key="user:42").enqueue()
+    assert (later.is_new, later.id == synced.id) == (True, False), "its run has ended"
+
+
+@pytest.mark.parametrize("session", [None, "mail"])
+def test_a_key_serves_several_tasks_only_in_a_scope_that_they_name(app: Ostinato, session: str | None) -> None:
+    one, other = app.task("one")(lambda: None), app.task("other")(lambda: None)
+    run = one.using(key="user:42", scope="accounts", session=session).enqueue()
+    same = other.using(key="user:42", scope="accounts", session=session).enqueue()
+    assert (same.id, same.is_new) == (run.id, False)
+    assert other.using(key="user:42", session=session).enqueue().is_new
+    shell = app.enqueue(Shell("true"), key="user:42", session=session)
+    assert (shell.is_new, app.enqueue(Shell("false"), key="user:42", session=session).is_new) == (True, False)
+    with pytest.raises(InvalidInput, match="the scope 'accounts' is of no key"):
+        one.using(scope="accounts").enqueue()
 
 
 def test_a_run_for_a_moment_starts_at_that_moment_on_a_started_engine(app: Ostinato, fake_clock: FakeClock) -> None:

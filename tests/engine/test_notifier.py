@@ -404,6 +404,19 @@ def test_a_rule_sends_its_summary_at_its_time_and_again(
     ]
 
 
+def test_the_summaries_of_every_second_week_are_counted_from_when_the_rule_was_made(
+    memory_app: Ostinato, server: Server, fake_clock: FakeClock
+) -> None:
+    fake_clock.move_to("2026-11-16T09:00:00+00:00")  # A Monday.
+    hook(memory_app, server)
+    memory_app.task("job")(lambda: None)
+    memory_app.notifications.add_rule("phone", digest="every 2 weeks on monday 10:00")
+    simulate(memory_app, lasting="28d")
+    assert len(server.received) == 2
+    simulate(memory_app, lasting="2h")
+    assert len(server.received) == 3
+
+
 @on_shared
 def test_two_nodes_send_each_message_once(
     shared_db: str, make_app: MakeApp, server: Server, fake_clock: FakeClock

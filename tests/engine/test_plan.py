@@ -90,10 +90,18 @@ def test_every_due_time_within_the_grace_is_fired_whatever_catch_up_says(catch_u
 
 
 @pytest.mark.parametrize("catch_up", ["none", "latest"])
+def test_the_cap_of_a_catch_up_is_none_of_what_is_on_time(catch_up: str) -> None:
+    of = schedule("every 1s", due=START + SECOND, catch_up=catch_up, catch_up_cap=1)
+    assert [str(run.state) for run in plan(of, START + 3 * SECOND).runs] == ["queued"] * 3
+
+
+@pytest.mark.parametrize("catch_up", ["none", "latest"])
 def test_due_times_before_the_grace_are_one_missed_row(catch_up: str) -> None:
     missed, *late = plan(schedule("every 1s", due=START + SECOND, catch_up=catch_up), START + 20 * SECOND).runs
-    assert (missed.state, missed.count, missed.last_due_at) == (RunState.MISSED, 15, START + 15 * SECOND)
-    assert [run.due_at - START for run in late] == [second * SECOND for second in range(16, 21)]
+    assert (missed.state, missed.count, missed.last_due_at) == (RunState.MISSED, 14, START + 14 * SECOND)
+    assert [run.due_at - START for run in late] == [second * SECOND for second in range(15, 21)], (
+        "at most 5 seconds late"
+    )
     assert ("only those that are still on time are run" in (missed.reason or "")) == (catch_up == "latest")
     assert "only the latest" not in (missed.reason or "")
 
@@ -175,7 +183,7 @@ def counting_calls() -> Iterator[list[str]]:
 def test_two_weeks_of_downtime_of_a_five_second_schedule_are_counted_and_not_walked() -> None:
     fortnight = 14 * 24 * HOUR
     with counting_calls() as calls:
-        missed, caught_up = plan(schedule("every 5s", due=START + 5 * SECOND), START + fortnight).runs
+        missed, caught_up = plan(schedule("every 5s", due=START + 5 * SECOND), START + fortnight + 1).runs
     assert (missed.state, missed.count) == (RunState.MISSED, 241_919)
     assert (missed.due_at, missed.last_due_at) == (START + 5 * SECOND, START + fortnight - 5 * SECOND)
     assert caught_up.due_at == START + fortnight

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ostinato import Draining, MessageStale, Ostinato, RunState
+from ostinato import Draining, InvalidInput, MessageStale, Ostinato, RunState
 from ostinato.models.session import Stopped
 from ostinato.testing import FakeClock, drain, settle, simulate
 from tests.engine.chat import Chat, Hanging
@@ -228,3 +228,50 @@ def test_a_node_that_drains_refuses_messages_and_others_go_on(shared_db: str, ma
     assert not stopping.is_alive()
     assert other.runs.wait(waiting.id, timeout=60).state is RunState.SUCCEEDED
     assert chat.heard == [[2], ["queued"]]
+
+
+# Tasks that nobody knows.
+
+
+@on_shared
+def test_a_message_whose_task_no_node_knows_lets_the_others_go_first_until_one_knows_it(
+    shared_db: str, make_app: MakeApp, fake_clock: FakeClock
+) -> None:
+    other, node = make_app(shared_db, name="other"), make_app(shared_db, name="node")
+    gone = other.task("gone")(lambda payloads: payloads)
+    first = other.sessions.send("dm:42", "first", task=gone, debounce=0)
+    chat = Chat(node)
+    second = node.sessions.send("dm:42", "second", task=chat.task, debounce=0)
+    node.start()
+    settle(node)
+    assert chat.heard == []
+    for _ in range(2):
+        fake_clock.advance("61s")
+        settle(node)
+    assert second.wait(timeout=PATIENCE).state is RunState.SUCCEEDED
+    run = first.get()
+    assert (run.state, run.cause) == (RunState.QUEUED, "unknown_task")
+    assert "until a node knows it, the others of its session go first" in (run.reason or "")
+    other.start()
+    assert first.wait(timeout=PATIENCE).result == ["first"]
+
+
+@on_shared
+def test_a_message_for_a_task_that_no_running_node_knows_is_refused_with_those_there_are(
+    shared_db: str, make_app: MakeApp, caplog: pytest.LogCaptureFixture
+) -> None:
+    sender, node = make_app(shared_db, name="sender"), make_app(shared_db, name="node")
+    assert sender.sessions.send("dm:1", "x", task="anything").get().state is RunState.QUEUED
+    assert "no engine is running, and this process does not know 'anything'" in caplog.text
+    Chat(node)
+    node.start()
+    with pytest.raises(InvalidInput, match="task 'gone' is not registered on any running node") as refused:
+        sender.sessions.send("dm:1", "x", task="gone")
+    assert (refused.value.field, refused.value.hint) == (
+        "task",
+        "there are reply; or start the engine of the app that has it",
+    )
+    with pytest.raises(InvalidInput, match="did you mean 'reply'"):
+        sender.enqueue("repl", session="dm:1")
+    assert sender.enqueue("gone").get().state is RunState.QUEUED, "it holds up nobody"
+    assert sender.sessions.send("dm:1", "x", task="reply").get().task == "reply"

@@ -7,10 +7,12 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from ostinato import Abort, Ostinato, Retry, RunContext, RunState, Snooze
 from ostinato.engine.node import Engine
 from ostinato.tasks import Task
-from ostinato.testing import FakeClock, drain, settle
+from ostinato.testing import FakeClock, drain, settle, simulate
 from tests.conftest import tuned
 from tests.engine.conftest import Gate, MakeApp, eventually, on_shared
 
@@ -194,7 +196,44 @@ def test_a_schedule_whose_last_run_was_lost_is_not_deleted_with_the_row_that_say
     other.start()
     later.advance("15s")
     eventually(lambda: later.advance("100ms") and other.runs.list(schedule="once", state=RunState.FAILED))
-    assert other.schedules.get("once").next_run_at is None
+    once = other.schedules.get("once")
+    assert (once.next_run_at, once.enabled) == (None, False)
+    assert "was lost while it ran this" in (once.broken or "")
+
+
+@pytest.mark.parametrize("keeps", [False, True])
+def test_who_switches_a_schedule_off_ends_what_waits_for_another_attempt_or_keeps_it(
+    app: Ostinato, fake_clock: FakeClock, keeps: bool
+) -> None:
+    fails = [True]
+
+    @app.task("job", retry=Retry(3, base="10m", longest="10m"))
+    def job() -> None:
+        if fails[-1]:
+            raise ValueError("no")
+
+    app.schedules.add("job", "every 1h", job)
+    simulate(app, lasting="1h")
+    (run,) = app.runs.list(schedule="job")
+    assert (run.state, run.attempt) == (RunState.QUEUED, 1)
+    fails.append(False)
+    app.schedules.disable("job", keep_retries=keeps)
+    simulate(app, lasting="1h")
+    (run,) = app.runs.list(schedule="job")
+    if keeps:
+        assert (run.state, run.attempt) == (RunState.SUCCEEDED, 2)
+    else:
+        assert (run.state, run.cause, run.attempt) == (RunState.CANCELLED, "cancelled", 1)
+        assert run.reason == "its schedule was switched off while it waited for another attempt"
+
+
+def test_a_run_that_has_had_no_attempt_goes_on_when_its_schedule_is_switched_off(app: Ostinato) -> None:
+    app.task("job")(lambda: None)
+    app.schedules.add("job", "every 1h", "job")
+    run = app.schedules.trigger("job")
+    app.schedules.disable("job")
+    drain(app)
+    assert app.runs.get(run.id).state is RunState.SUCCEEDED
 
 
 def rescue(app: Ostinato) -> int:

@@ -14,6 +14,7 @@ from ostinato.engine.budgets import BudgetKeeper
 from ostinato.engine.dispatcher import Dispatcher
 from ostinato.engine.quarantine import Quarantine
 from ostinato.engine.recorder import Recorder
+from ostinato.execution.preparation import UpstreamsOf
 from ostinato.execution.registry import Registry
 from ostinato.execution.runner import Runner
 from ostinato.execution.throttle import Throttle
@@ -56,7 +57,9 @@ class Bench:
         clock = FakeClock()
         store = cast(Store, self.store)
         self.recorder = Recorder(runs, Throttle(), BudgetKeeper(store, clock), clock)
-        runner = Runner(Registry(), clock, self.recorder.add, cast(ProjectStore, None), Settings())
+        runner = Runner(
+            Registry(), clock, self.recorder.add, cast(ProjectStore, None), cast(UpstreamsOf, None), Settings()
+        )
         quarantine = Quarantine(cast(QuarantineStore, None), clock)
         admission = Admission(cast(SessionStore, None), Throttle(), runner, clock)
         self.dispatcher = Dispatcher(runs, runner, clock, NodeId("n"), 10, quarantine, admission)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from ostinato.models.ids import RunId, ScheduleId
@@ -9,6 +11,7 @@ from ostinato.models.states import RunState, Trigger
 from ostinato.stores.base import Store
 from ostinato.testing.store_suite.builders import (
     HOUR,
+    MINUTE,
     NOW,
     new_run,
     put,
@@ -93,6 +96,52 @@ async def test_of_too_many_what_is_active_is_shown_before_what_ended_last(store:
         found, has_more = await store.runs.runs_between(START, END, None, limit)
         assert [run.id for run in found] == sorted(expected), limit
         assert has_more == (limit < 6)
+
+
+async def test_what_is_not_listed_of_a_span_is_counted_by_schedule_state_and_time(store: Store) -> None:
+    one, two = await put(store, "one"), await put(store, "two")
+    listed = await run_at(store, 12, 12, 13, schedule_id=one)
+    for due in (11, 11.5, 15):
+        await run_at(store, due, due, due + 0.1, schedule_id=one)
+    failed = await run_at(store, 11.2, 11.2, 11.3, schedule_id=one)
+    await raw(store, f"UPDATE runs SET state = 'failed' WHERE id = {failed}")
+    skipped = await run_at(store, 5, None, 30, last_due=12, schedule_id=two)
+    await raw(store, f"UPDATE runs SET count = 8 WHERE id = {skipped}")
+    loose = await run_at(store, 14, 14)
+    await run_at(store, 1, 1, 2, schedule_id=one)
+    count = partial(store.runs.count_runs_between, START, END, listed=[listed], bucket=2 * MINUTE, now=at(16))
+    found = await count(None, most=100)
+    told = [(s.schedule, s.task, s.state, s.start, s.end, s.runs, s.due_times, s.run) for s in found.stretches]
+    assert told == [
+        ("two", None, RunState.SKIPPED, at(5), at(12), 1, 8, skipped),
+        ("one", None, RunState.SUCCEEDED, at(11), at(11.6), 2, 2, None),
+        ("one", None, RunState.FAILED, at(11.2), at(11.3), 1, 1, failed),
+        (None, "report", RunState.RUNNING, at(14), at(16), 1, 1, loose),
+        ("one", None, RunState.SUCCEEDED, at(15), at(15.1), 1, 1, listed + 3),
+    ]
+    assert found.known_from is None
+    assert [s.schedule for s in (await count([two], most=100)).stretches] == ["two"]
+
+
+async def test_runs_of_a_removed_schedule_are_counted_under_its_name_as_they_are_listed(store: Store) -> None:
+    gone = await put(store, "gone")
+    ids = [await run_at(store, due, due, due + 0.1, schedule_id=gone) for due in (11, 11.2, 15)]
+    await raw(store, "UPDATE runs SET schedule_name = 'gone', schedule_id = NULL")
+    listed, _ = await store.runs.runs_between(START, END, None, 1)
+    assert [run.schedule for run in listed] == ["gone"]
+    found = await store.runs.count_runs_between(
+        START, END, None, listed=ids[2:], bucket=2 * MINUTE, now=at(16), most=100
+    )
+    assert [(one.schedule, one.task, one.runs) for one in found.stretches] == [("gone", None, 2)]
+
+
+async def test_of_very_many_runs_of_a_span_those_that_ended_last_are_counted(store: Store) -> None:
+    for due in (11, 12, 13, 14):
+        await run_at(store, due, due, due + 0.5)
+    count = partial(store.runs.count_runs_between, START, END, None, listed=[], bucket=MINUTE, now=at(16))
+    found = await count(most=2)
+    assert [s.start for s in found.stretches] == [at(13), at(14)]
+    assert found.known_from == at(12.5)
 
 
 async def test_a_run_that_stands_for_several_due_times_answers_the_first_and_the_last(store: Store) -> None:

@@ -26,9 +26,10 @@ from ostinato.models.states import RunState, Trigger
 from ostinato.stores.sql.changes import changes_since
 from ostinato.stores.sql.deliveries import counts, list_deliveries, next_deliveries, ready_channels
 from ostinato.stores.sql.incidents import incident_runs, interests, list_incidents
-from ostinato.stores.sql.overview import count_runs, late_runs, list_runs, runs_between, tally_ended
+from ostinato.stores.sql.overview import count_runs, late_runs, list_runs, tally_ended
 from ostinato.stores.sql.schedule_pages import list_rows, recent_runs, scheduled_tasks
 from ostinato.stores.sql.tasks import next_of_tasks, running_tasks, task_schedules
+from ostinato.stores.sql.timeline import count_runs_between, runs_between
 from ostinato.stores.sqlite.query import Connection, drive, fetch
 from ostinato.stores.sqlite.store import SqliteStore
 from ostinato.testing.store_suite.builders import HOUR, MINUTE, NOW, claim, draft, finish, new_run, put_many
@@ -60,6 +61,11 @@ def of_runs(now: Micros) -> dict[str, Reading]:
         "look behind all": drive(lambda db: changes_since(db, behind, 5)),
         "timeline": drive(lambda db: runs_between(db, now - MINUTE, now + MINUTE, None, 5)),
         "timeline of a schedule": drive(lambda db: runs_between(db, now - MINUTE, now + MINUTE, [ScheduleId(1)], 5)),
+        "counted timeline": drive(
+            lambda db: count_runs_between(
+                db, now - MINUTE, now + MINUTE, None, listed=[RunId(1)], bucket=SECOND, now=now, most=5
+            )
+        ),
         "counts": drive(lambda db: count_runs(db, now, now)),
         "late": drive(lambda db: late_runs(db, now, 5)),
         "activity": drive(lambda db: tally_ended(db, now - MINUTE, now + 1, MINUTE)),
@@ -79,8 +85,8 @@ def of_schedules() -> dict[str, Reading]:
         "name, further on": ScheduleFilter(sort=ScheduleSort.NAME, after=("s00003", "s00003"), limit=5),
         "without a due time": ScheduleFilter(after=(None, "r"), limit=5),
     }
-    few = (ScheduleState.OFF, ScheduleState.BROKEN, ScheduleState.RUNNING, ScheduleState.PAUSED, ScheduleState.ORPHANED)
-    wanted |= {state: ScheduleFilter(state=state, limit=5) for state in (*few, ScheduleState.ON)}
+    few = set(ScheduleState) - {ScheduleState.ON, ScheduleState.FINISHED}
+    wanted |= {state: ScheduleFilter(state=state, limit=5) for state in (*sorted(few), ScheduleState.ON)}
     pages: dict[str, Reading] = {name: drive(partial(list_rows, wanted=page)) for name, page in wanted.items()}
     return {**pages, "tasks": drive(scheduled_tasks)}
 

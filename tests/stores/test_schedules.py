@@ -22,9 +22,8 @@ from tests.stores.places import raw
 
 
 async def test_a_change_of_timing_clears_broken_and_enables_what_the_breaker_disabled(store: Store) -> None:
-    id = await put(store)
-    await raw(store, f"UPDATE schedules SET failures = 3 WHERE id = {id}")
-    await store.schedules.change_schedule(id, 1, change(enabled=False, broken="three failed", next_at=None), NOW)
+    await put(store)
+    await raw(store, "UPDATE schedules SET failures = 3, enabled = false, broken = 'three failed', next_at = NULL")
     await put(store, policy='{"priority":1}')
     assert (await get(store)).broken == "three failed"
     await put(store, policy='{"priority":1}', timing="every 1h", next_at=NOW + HOUR)

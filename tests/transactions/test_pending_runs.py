@@ -209,13 +209,15 @@ def test_a_run_that_ends_while_a_late_wait_asks_what_it_waits_for_has_ended(
     app: Ostinato, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     handle = app.task("task")(lambda: None).enqueue()
-    look = RunService.look
+    get, asked = RunService.get, []
 
-    async def look_later(runs: RunService, id: RunId) -> Run:
-        await runs.cancel(id)
-        return await look(runs, id)
+    async def get_later(runs: RunService, id: RunId) -> Run:
+        asked.append(id)
+        if len(asked) == 2:
+            await runs.cancel(id)
+        return await get(runs, id)
 
-    monkeypatch.setattr(RunService, "look", look_later)
+    monkeypatch.setattr(RunService, "get", get_later)
     assert app.runs.wait(handle, timeout=0).state is RunState.CANCELLED
 
 

@@ -11,7 +11,7 @@ from typing import Any, get_type_hints
 import pytest
 
 from ostinato import Ostinato
-from ostinato.config import SHORTEST_LEASE, Settings, load_settings, split_address, switched_off
+from ostinato.config import SHORTEST_LEASE, Settings, db_argument, load_settings, split_address, switched_off
 from ostinato.errors import InvalidInput, TimingError
 from ostinato.models.setting_options import SettingOptions
 from ostinato.tuning import DEFAULT_TUNING
@@ -318,3 +318,17 @@ def test_the_public_url_has_no_slash_at_its_end(tmp_path: Path, given: str, read
 def test_what_is_no_public_url_is_refused(tmp_path: Path, wrong: str) -> None:
     with pytest.raises(InvalidInput, match="public_url cannot be"):
         load_settings(tmp_path, {}, public_url=wrong)
+
+
+@pytest.mark.parametrize(
+    ("db", "argument"),
+    [
+        ("sqlite:////srv/jobs.db", "sqlite:////srv/jobs.db"),
+        ("sqlite:///:memory:", None),
+        ("postgresql://box/jobs", "postgresql://box/jobs"),
+        ("postgresql://ada:secret@box/jobs", None),
+        ("postgresql://box/jobs?user=ada&password=secret", None),
+    ],
+)
+def test_a_command_names_the_ledger_unless_that_would_tell_a_password(db: str, argument: str | None) -> None:
+    assert db_argument(db) == argument

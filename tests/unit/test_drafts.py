@@ -92,10 +92,31 @@ def test_another_timing_is_due_by_the_draft_and_counts_failures_anew(change: dic
 
 
 def test_another_timing_mends_what_was_broken_and_enables_it() -> None:
-    broken = replace(KNOWN, enabled=False, broken="5 failures", off_note="it broke", next_at=None)
+    broken = replace(KNOWN, enabled=False, broken="5 failures", next_at=None)
     found = merged(broken, replace(SAME, timing="every 2h"))
     assert found is not None
-    assert (found.enabled, found.broken, found.off_note, found.next_at) == (True, None, None, 200)
+    assert (found.enabled, found.broken, found.next_at) == (True, None, 200)
+
+
+def test_another_timing_leaves_broken_what_the_gate_does_not_let_pass() -> None:
+    broken = replace(KNOWN, enabled=False, broken="5 failures", next_at=None)
+    found = merged(broken, replace(SAME, timing="every 2h", may_switch_on=False))
+    assert found is not None
+    assert (found.timing, found.enabled, found.broken, found.next_at) == ("every 2h", False, "5 failures", None)
+
+
+def test_another_timing_leaves_off_what_broke_and_was_switched_off_by_a_person_before() -> None:
+    """As earlier versions left it, which kept both."""
+    both = replace(KNOWN, enabled=False, broken="5 failures", off_note="on leave", next_at=None)
+    found = merged(both, replace(SAME, timing="every 2h"))
+    assert found is not None
+    assert (found.enabled, found.broken, found.off_note, found.next_at) == (False, None, "on leave", None)
+
+
+def test_what_is_broken_and_declared_again_is_not_due() -> None:
+    found = merged(replace(KNOWN, orphaned=True, enabled=False, broken="5 failures", next_at=None), SAME)
+    assert found is not None
+    assert (found.orphaned, found.broken, found.next_at) == (False, "5 failures", None)
 
 
 def test_another_timing_does_not_switch_on_what_a_person_switched_off() -> None:

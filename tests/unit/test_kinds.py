@@ -187,12 +187,12 @@ def test_a_conversation_cannot_have_a_name_that_no_session_has(name: str) -> Non
     assert raised.value.field == "context"
 
 
-def test_each_kind_has_its_timeout_and_agents_their_retry() -> None:
+def test_each_kind_has_its_timeout_and_its_breaker_and_agents_their_retry() -> None:
     assert [default_policy(kind) for kind in ("function", "shell", "agent", "http", "unknown")] == [
         {},
-        {"timeout": "5m"},
-        {"timeout": "30m", "retry": Retry(covers="start")},
-        {"timeout": "1m"},
+        {"timeout": "5m", "break_after": 3},
+        {"timeout": "30m", "retry": Retry(covers="start"), "break_after": 3},
+        {"timeout": "1m", "break_after": 3},
         {},
     ]
 

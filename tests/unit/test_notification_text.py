@@ -90,6 +90,7 @@ SCHEDULE = Schedule(
     policy=Policy(),
     project=None,
     owner="user",
+    made_by=None,
     enabled=True,
     broken=None,
     orphaned=False,

@@ -37,7 +37,7 @@ def decided(
     **outcome_fields: Any,
 ) -> Finish:
     outcome = Outcome(kind, reason="why", error="story", **outcome_fields)
-    return decide(run(attempt, trigger), policy or Policy(), outcome, NOW, lambda: 0.5, errors=errors)
+    return decide(run(attempt, trigger), policy or Policy(break_after=3), outcome, NOW, lambda: 0.5, errors=errors)
 
 
 def test_the_delay_doubles_up_to_its_longest() -> None:
@@ -72,6 +72,11 @@ def test_the_last_failure_fails_the_run_and_counts_for_the_breaker() -> None:
     assert finish.broken == "3 scheduled runs failed in a row; the last: why"
 
 
+def test_without_a_breaker_a_failure_counts_and_switches_nothing_off() -> None:
+    finish = decided(OutcomeKind.ABORTED, policy=Policy())
+    assert (finish.breaks, finish.break_after, finish.broken) == (True, None, None)
+
+
 def test_an_abort_fails_whatever_tries_are_left() -> None:
     finish = decided(OutcomeKind.ABORTED, attempt=1)
     assert (finish.state, finish.reason, finish.breaks) == (RunState.FAILED, "why", True)
@@ -98,7 +103,7 @@ def test_what_was_cut_off_in_its_last_attempt_has_failed_and_is_no_failure_of_th
     policy = make_policy({"retry": retry, "break_after": 1, "delete_after_run": True})
     finish = decided(OutcomeKind.CUT_OFF, attempt=attempt, policy=policy)
     assert (finish.state, finish.reason) == (RunState.FAILED, "why" if attempt == 1 else "why (attempt 4)")
-    assert (finish.breaks, finish.delete_schedule) == (None, False)
+    assert (finish.breaks, finish.ends_schedule) == (None, True)
 
 
 def test_what_a_task_wants_back_after_a_drain_is_an_attempt_that_does_not_count() -> None:
@@ -161,7 +166,7 @@ def test_only_what_succeeded_has_succeeded_with_errors(kind: OutcomeKind) -> Non
 
 def test_a_success_with_errors_is_done() -> None:
     policy = make_policy({"delete_after_run": True})
-    assert decided(OutcomeKind.RETURNED, policy=policy, errors=2).delete_schedule is True
+    assert decided(OutcomeKind.RETURNED, policy=policy, errors=2).ends_schedule is True
 
 
 @pytest.mark.parametrize("trigger", [Trigger.MANUAL, Trigger.API, Trigger.MESSAGE])
@@ -175,9 +180,10 @@ def test_a_caught_up_run_counts_as_scheduled() -> None:
 
 
 @pytest.mark.parametrize("kind", OutcomeKind)
-def test_delete_after_run_deletes_after_a_success_and_after_nothing_else(kind: OutcomeKind) -> None:
+def test_only_what_succeeded_or_failed_decides_over_a_schedule_to_be_deleted(kind: OutcomeKind) -> None:
     policy = make_policy({"retry": 0, "delete_after_run": True})
-    assert decided(kind, policy=policy).delete_schedule is (kind is OutcomeKind.RETURNED)
+    finish = decided(kind, policy=policy)
+    assert finish.ends_schedule is (finish.state in (RunState.SUCCEEDED, RunState.FAILED))
 
 
 @pytest.mark.parametrize("kind", OutcomeKind)
@@ -200,7 +206,7 @@ def test_a_retry_is_not_put_off_beyond_the_last_year() -> None:
 
 def test_what_is_recorded_is_text_that_a_database_can_hold() -> None:
     outcome = Outcome(OutcomeKind.ABORTED, reason="no \udce9", error="story\0", result='"\udce9"')
-    finish = decide(run(), Policy(), outcome, NOW, lambda: 0.5)
+    finish = decide(run(), Policy(break_after=3), outcome, NOW, lambda: 0.5)
     assert (finish.reason, finish.error, finish.result) == ("no \\udce9", "story\\x00", '"\\udce9"')
     assert "no \\udce9" in (finish.broken or "")
 

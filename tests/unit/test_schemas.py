@@ -70,7 +70,7 @@ def test_only_what_may_be_left_out_is_not_required() -> None:
         if field not in SCHEMAS[name].get("required", ())
     }
     assert optional == {
-        *("Run.cut", "RecentRun.cause", "Schedule.recent"),
+        *("Run.cut", "Run.blocked_by", "RecentRun.cause", "Schedule.recent", "Schedule.blocked_by"),
         *("Problem.errors", "Problem.checks", "Problem.version"),
     }
 

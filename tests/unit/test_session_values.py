@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from ostinato.clock import SECOND
 from ostinato.errors import InvalidInput
+from ostinato.models.finishes import cancelled
 from ostinato.models.ids import RunId
 from ostinato.models.policy import Policy, check_session, load_policy, make_policy, policy_text
-from ostinato.models.run import CLEARED, INTERRUPTED, WAITED_TOO_LONG, Ending, Finish, NewRun, cancelled
+from ostinato.models.run import CLEARED, INTERRUPTED, WAITED_TOO_LONG, Ending, Finish, NewRun
 from ostinato.models.session import (
     DROPPED,
     MESSAGE_KEYS,

@@ -1,5 +1,6 @@
 // Every page, wide, at the width of a phone and at the narrowest that must do, and what opens over a page: nothing hangs
-// over the edge, every control has a name that is read out, and one heading says where one is.
+// over the edge, every control has a name that is read out, axe finds nothing, and one heading says where one is.
+import { axeFindsNothing } from "./axe.mjs";
 import { eventually, expect, scenario } from "./scenario.mjs";
 
 const RUN = process.env.SHOP_RUN;
@@ -61,6 +62,7 @@ await scenario(async ({ page, logIn }) => {
       const where = `${path} at ${width} pixels`;
       await nothingHangsOver(page, where);
       await everyControlHasAName(page, where);
+      await axeFindsNothing(page, where);
       const outline = await page.evaluate(() => ({
         headings: document.querySelectorAll("h1").length,
         language: document.documentElement.lang,
@@ -113,6 +115,7 @@ async function opensWithinThePage(page, path, names) {
   });
   await nothingHangsOver(page, where);
   await everyControlHasAName(page, where);
+  if (screen.width >= 1280) await axeFindsNothing(page, where, '[role="dialog"], [role="menu"]');
   await page.keyboard.press("Escape");
   await over.waitFor({ state: "hidden" });
 }

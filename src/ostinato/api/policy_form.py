@@ -73,7 +73,7 @@ def _control(path: str, field: PolicyField) -> dict[str, Any]:
     if is_required:
         control["required"] = True
     if field.about.is_of_kind:
-        control["kinds"] = _of_kinds(path)
+        control["kinds"] = {kind: str(value) for kind, value in _of_kinds(path).items()}
     if field.about.choices:
         control["choices"] = [{"value": str(v), "label": f"{v}: {words}"} for v, words in field.about.choices.items()]
     return control

@@ -9,6 +9,7 @@ import contextlib
 import json
 import os
 import re
+import shlex
 import sys
 import textwrap
 from collections.abc import Iterable, Sequence
@@ -26,6 +27,7 @@ __all__ = [
     "Cell",
     "Column",
     "Styled",
+    "as_typed",
     "clean",
     "confirmed",
     "emit",
@@ -34,6 +36,7 @@ __all__ = [
     "fields",
     "json_text",
     "keep_streams",
+    "name_database",
     "open_streams",
     "paragraph",
     "plain",
@@ -89,6 +92,21 @@ _own: dict[str, TextIO] = {}
 PROGRAM = "ostinato"
 program: ContextVar[str] = ContextVar("ostinato_program", default=PROGRAM)
 """What people type before a command: hints name commands as `'ostinato run ls'`, and a project has its own way."""
+
+
+_flags: ContextVar[tuple[str, str]] = ContextVar("ostinato_flags", default=("", ""))
+"""What names the database and the app on this command line, as it was typed."""
+_HINT = re.compile(rf"'{PROGRAM} (?=([^'\n]*))")
+
+
+def name_database(db: str | None, app: str | None) -> None:
+    """From here on, the commands in hints name this database and this app, too. Without their passwords."""
+    named = ""
+    if db is not None:
+        from ostinato.config import without_password
+
+        named = f"--db {shlex.quote(without_password(db))} "
+    _flags.set((named, "" if app is None else f"--app {shlex.quote(app)} "))
 
 
 def open_streams() -> None:
@@ -194,13 +212,18 @@ def say(text: str, style: str = "") -> None:
     from rich.text import Text
 
     # What work said may be in it: a line break is ours, everything else that a terminal would obey is not.
-    shown = "\n".join(clean(line) for line in _as_typed(text).split("\n"))
+    shown = "\n".join(clean(line) for line in as_typed(text).split("\n"))
     rich_console(stderr()).print(Text(shown, style=style))
 
 
-def _as_typed(text: str) -> str:
-    """With the commands in it as people type them here."""
-    return text.replace(f"'{PROGRAM} ", f"'{program.get()} ")
+def as_typed(text: str) -> str:
+    """With the commands in it as people type them here, and for the database that was named."""
+    db, app = _flags.get()
+
+    def typed(found: re.Match[str]) -> str:
+        return f"'{program.get()} {db if '--db' not in found[1] else ''}{app if '--app' not in found[1] else ''}"
+
+    return _HINT.sub(typed, text)
 
 
 def tell(answer: Any, text: str, *, as_json: bool) -> None:
@@ -320,13 +343,15 @@ def fields(pairs: Iterable[tuple[str, Cell | None]]) -> None:
 
 
 def paragraph(label: Cell, value: Cell) -> None:
-    """Text beside a label, wrapped to the width; without a label, just wrapped."""
+    """Text beside a label, wrapped to the width; without a label, just wrapped. Styled text is shown as it is: it is
+    nobody's hint."""
     from rich.text import Text
 
     console = rich_console(stdout())
     indent = len(_text(label))
     room = max(20, console.width - indent)
-    lines = [line for part in _as_typed(_text(value)).splitlines() for line in textwrap.wrap(clean(part), room) or [""]]
+    text = as_typed(value) if isinstance(value, str) else value.text
+    lines = [line for part in text.splitlines() for line in textwrap.wrap(clean(part), room) or [""]]
     for index, line in enumerate(lines):
         lead = (_text(label), _style(label)) if index == 0 else " " * indent
         console.print(Text.assemble(lead, (line, _style(value))))

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 from cyclopts import App
 
 from ostinato.cli.console import Styled, emit_json, fields, paragraph, say, tell
-from ostinato.cli.open_database import database_exists, load_app, opened
+from ostinato.cli.open_database import opened
 from ostinato.cli.options import NO_COMMON, Common
-from ostinato.errors import NotFound
 from ostinato.plurals import counted
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ app = App(name="db", help="The database: migrate, status, check, backup, prune, 
 @app.command
 def migrate(*, common: Common = NO_COMMON) -> None:
     """Create the database, or migrate it to the version of this program. Doing it twice changes nothing."""
-    with opened(common) as database:
+    with opened(common, create=True) as database:
         status = _shape(database.ask(database.services.upkeep.migrated()))
     tell(status, f"{status['url']} is at version {status['version']}, the latest", as_json=common.json)
 
@@ -57,7 +56,6 @@ def check(*, common: Common = NO_COMMON) -> int:
 
     A database of an older version, such as an old copy, is migrated first, as with every command.
     """
-    _require_database(common)
     with opened(common) as database:
         problems = database.ask(database.services.upkeep.check())
     if common.json:
@@ -81,7 +79,6 @@ def backup(file: str, /, *, force: bool = False, common: Common = NO_COMMON) -> 
     force
         Overwrite an existing file.
     """
-    _require_database(common)
     shown = not common.json and sys.stderr.isatty()
     target = os.path.abspath(file)
     with opened(common) as database:
@@ -127,16 +124,6 @@ def quarantine(*, clear: bool = False, common: Common = NO_COMMON) -> None:
         paragraph(Styled("waiting ", "yellow"), f"{found.table} {found.row}: {found.reason}{waits}")
     for row in rows:
         paragraph(Styled(f"{row.at:%Y-%m-%d %H:%M:%S} UTC ", "dim"), f"{row.table} {row.row}: {row.reason}")
-
-
-def _require_database(common: Common) -> None:
-    """A copy or a check of what is not there would make it first, and find it well."""
-    from ostinato.config import database_file, without_password
-
-    loaded = load_app(common)
-    if not database_exists(loaded):
-        db = loaded.settings.db
-        raise NotFound(f"there is no database {database_file(db) or without_password(db)}: name another with --db")
 
 
 def _show(done: int, total: int) -> None:

@@ -64,7 +64,7 @@ def execute(
     options |= gate_option(gate, gate_timeout)
     if budget is not None:
         options["budget"] = budget_option(budget)
-    with opened(common) as database:
+    with opened(common, create=True) as database:
         from ostinato.cli.ending import FORCED
         from ostinato.cli.foreground_run import ForegroundRun
 

@@ -44,7 +44,7 @@ def ls(
     everything
         Also those that are closed, after the open ones.
     project
-        Only those of this project.
+        Only those of this project; 'none' for those without a project.
     """
     state = None if everything else "open"
     with opened(common) as database:

@@ -65,7 +65,7 @@ def set_lane(
     rate
         How many of its runs may start in a period, such as 10/m or 3/10s; 'none' removes the rate.
     """
-    with opened(common) as database:
+    with opened(common, create=True) as database:
         lane = database.ask(database.services.lanes.set(name, limit, rate=rate))
     _tell(lane, f"set: lane {name!r}, limit {lane.limit}, " + (f"rate {lane.rate}" if lane.rate else "no rate"), common)
 

@@ -1,6 +1,7 @@
 """The command `ostinato`: its commands, each imported only when it is called, and what its exit codes mean.
 
-0 ok, 1 failure, 2 wrong usage, 3 not found, 5 a wait timed out, 6 the database is lost, 130 interrupted.
+0 ok, 1 failure, 2 wrong usage, 3 not found, 4 there is no database here, 5 a wait timed out, 6 the database is lost,
+130 interrupted.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ from typing import TYPE_CHECKING
 
 from cyclopts import App, CycloptsError, Parameter
 
-from ostinato.cli.console import PROGRAM, json_text, open_streams, program, say, stdout
+from ostinato.cli.console import PROGRAM, as_typed, json_text, name_database, open_streams, program, say, stdout
 from ostinato.cli.open_database import project_app
-from ostinato.errors import InvalidInput, NotFound, OstinatoError, TimingError, WaitTimeout
+from ostinato.errors import InvalidInput, NoDatabase, NotFound, OstinatoError, TimingError, WaitTimeout
 
 if TYPE_CHECKING:
     from cyclopts.help import HelpPanel
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["app", "run"]
 
-FAILURE, USAGE, NOT_FOUND, TIMED_OUT = 1, 2, 3, 5
+FAILURE, USAGE, NOT_FOUND, NO_DATABASE, TIMED_OUT = 1, 2, 3, 4, 5
 
 _SHARED = {"--db": True, "--app": True, "--json": False}
 """Flags that may stand before the command too, and whether they take a value."""
@@ -110,6 +111,7 @@ def run(argv: Sequence[str] | None = None, project: Ostinato | None = None, call
     `called` what its people type for `ostinato`."""
     project_app.set(project)
     program.set(called)
+    name_database(None, None)
     open_streams()
     tokens = _shared_last(list(sys.argv[1:] if argv is None else argv))
     as_json = "--json" in tokens
@@ -150,7 +152,7 @@ def _exit_code(error: OstinatoError) -> int:
     if isinstance(error, InvalidInput):
         return USAGE
     if isinstance(error, NotFound):
-        return NOT_FOUND
+        return NO_DATABASE if isinstance(error, NoDatabase) else NOT_FOUND
     return TIMED_OUT if isinstance(error, WaitTimeout) else FAILURE
 
 
@@ -171,7 +173,7 @@ def _shared_last(tokens: list[str]) -> list[str]:
 
 def _complain(message: str, as_json: bool, shape: dict[str, object] | None = None, *, hint: str = "") -> None:
     if as_json:
-        sys.stderr.write(json_text(shape or {"error": message}) + "\n")
+        sys.stderr.write(json_text(shape or {"error": as_typed(message)}) + "\n")
         return
     say(f"error: {message}", "red")
     if hint:

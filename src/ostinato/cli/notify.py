@@ -67,7 +67,7 @@ def add(
     """
     given = read_stdin("url") if url == "-" else url
     options = {"quiet": quiet, "digest": digest, "cool_down": cool_down, "tz": tz, "note": note}
-    with opened(common) as database:
+    with opened(common, create=True) as database:
         channel, did = database.ask(database.services.notifications.put(name, given, **options))
         problem = database.ask(database.services.notifications.examine(name))[name]
     if problem is not None:

@@ -50,7 +50,7 @@ def add(
     if everything is (project is not None):
         hint = "give --project NAME, or --all for all of them"
         raise InvalidInput("a rule is for one project or for all", field="project", hint=hint)
-    with opened(common) as database:
+    with opened(common, create=True) as database:
         rule, did = database.ask(
             database.services.notifications.put_rule(channel, on, project=project, digest=digest, tz=tz)
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextvars
 import importlib
 import os
+import shlex
 import sys
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
@@ -13,8 +14,9 @@ from datetime import datetime
 from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ostinato.cli.console import name_database
 from ostinato.cli.options import NO_LOG, NO_TLS, Common, LogFlags, TlsFlags
-from ostinato.errors import InvalidInput
+from ostinato.errors import InvalidInput, NoDatabase
 
 if TYPE_CHECKING:
     import asyncio
@@ -27,6 +29,11 @@ if TYPE_CHECKING:
 __all__ = ["OpenDatabase", "database_exists", "load_app", "opened", "os_user", "project_app"]
 
 T = TypeVar("T")
+
+_OTHERS = (
+    "name another with --db, OSTINATO_DB or db in ostinato.toml, or create it with 'ostinato up' or "
+    "'ostinato db migrate'"
+)
 
 project_app: contextvars.ContextVar[Ostinato | None] = contextvars.ContextVar("ostinato_project_app", default=None)
 """The app of the project whose own command this is, such as `manage.py ostinato`."""
@@ -54,6 +61,12 @@ class OpenDatabase:
         with acting(None):
             return self._runner.run(use(self._container), context=contextvars.copy_context())
 
+    def schedule_name(self, ref: str) -> str:
+        """The name of the schedule that is meant: digits are its number, unless one has them as its name."""
+        if not (ref.isascii() and ref.isdecimal()):
+            return ref
+        return self.ask(self.services.schedules.look(ref)).schedule.name
+
     @property
     def services(self) -> Services:
         return self._container.services
@@ -78,8 +91,11 @@ class OpenDatabase:
 
 
 @contextmanager
-def opened(common: Common, *, host: str | None = None, port: int | None = None) -> Iterator[OpenDatabase]:
-    """Open the database that the flags, the environment, ostinato.toml or the app name; made if it is not there."""
+def opened(
+    common: Common, *, create: bool = False, host: str | None = None, port: int | None = None
+) -> Iterator[OpenDatabase]:
+    """Open the database that the flags, the environment, ostinato.toml or the app name. Only a command that adds
+    something creates one: in a wrong folder, any other would find an empty one and say that there is nothing."""
     import asyncio
 
     app = load_app(common, host=host, port=port)
@@ -90,11 +106,40 @@ def opened(common: Common, *, host: str | None = None, port: int | None = None) 
 
     # Before the runner, which takes the context as it is when it begins. A traced script says so by TRACEPARENT.
     with acting(Actor(os_user(), "cli")), carrying(os.environ), asyncio.Runner() as runner:
-        container = runner.run(open_container(app.settings, app.clock, app.registry))
         try:
+            container = runner.run(open_container(app.settings, app.clock, app.registry, create=create))
+        except NoDatabase as error:
+            raise NoDatabase(f"{error} ({_named_by(common, app)}); {_OTHERS}") from None
+        try:
+            container.services.blocking.suffix = _named(common.db)
             yield OpenDatabase(app, container, runner)
         finally:
             runner.run(container.close())
+
+
+def _named_by(common: Common, app: Ostinato) -> str:
+    """Why that database was looked for."""
+    from ostinato.config import CONFIG_FILE, Settings, load_settings
+
+    if common.db is not None:
+        return "named by --db"
+    if os.environ.get("OSTINATO_DB", "").strip():
+        return "named by OSTINATO_DB"
+    default = Settings().db
+    if load_settings().db != default:
+        return f"named by {CONFIG_FILE} in this folder"
+    if app.settings.db != default:
+        return "named by the app"
+    return "the default in this folder"
+
+
+def _named(db: str | None) -> str:
+    """What a command needs to be about the same database, if this one was named by a flag."""
+    if db is None:
+        return ""
+    from ostinato.config import without_password
+
+    return f" --db {shlex.quote(without_password(db))}"
 
 
 def database_exists(app: Ostinato) -> bool:
@@ -146,6 +191,7 @@ def load_app(
         "metrics": metrics,
     }
     settings = load_settings(**given)
+    name_database(common.db, common.app)
     project = project_app.get() if common.app is None else None
     target = common.app or settings.app
     if project is None and target is None:

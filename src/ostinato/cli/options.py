@@ -33,8 +33,10 @@ __all__ = [
     "MetricsAddress",
     "Mode",
     "NodeName",
+    "PageNumber",
     "ProjectName",
     "QueueFlags",
+    "RunAfter",
     "RunNumber",
     "ScheduleName",
     "SessionKey",
@@ -55,7 +57,7 @@ Text = Annotated[str | None, Parameter(allow_leading_hyphen=True)]
 """What may begin with a dash: a command, a prompt, a body."""
 Texts = Annotated[list[str] | None, Parameter(allow_leading_hyphen=True)]
 
-ScheduleName = Annotated[str, Parameter(help="The schedule.")]
+ScheduleName = Annotated[str, Parameter(help="The schedule: its name or its number.")]
 ChannelName = Annotated[str, Parameter(help="The channel.")]
 LaneName = Annotated[str, Parameter(help="The lane.")]
 ProjectName = Annotated[str, Parameter(help="The project.")]
@@ -68,6 +70,8 @@ Causes = Annotated[
 ]
 Mode = Literal["queue", "followup", "interrupt"] | None
 Limit = Annotated[int, Parameter(alias="-n", show_default=True, help="At most this many.")]
+RunAfter = Annotated[int | None, Parameter(help="Go on behind this run, the last one of the page before.")]
+PageNumber = Annotated[int, Parameter(alias="-p", show_default=True, help="Which page of so many, from 1.")]
 Yes = Annotated[bool, Parameter(help="Do not ask for confirmation.")]
 Wait = Annotated[
     bool,

@@ -91,7 +91,8 @@ def _default(field: PolicyField) -> str:
     """What holds without the flag, as it would be written."""
     match field.default:
         case None if field.about.is_of_kind:
-            limits = {kind.name: kind.timeout for kind in installed_kinds().values() if kind.timeout is not None}
+            own = {kind.name: getattr(kind, field.name) for kind in installed_kinds().values()}
+            limits = {name: limit for name, limit in own.items() if limit is not None}
             return ", ".join(f"{kind} {limit}" for kind, limit in {**limits, "task": NOTHING}.items())
         case None:
             return NOTHING
@@ -188,7 +189,7 @@ def budget_option(text: str) -> dict[str, Any] | None:
 
 
 def retry_option(text: str | None) -> dict[str, Any]:
-    """`5`, or `5,base=1s,longest=1m,spread=0.1,covers=start`."""
+    """`5`, or `5,base=1s,longest=1m,spread=0.1,covers=start,on=TimeoutError,on=OSError,never=ValueError`."""
     return {} if text is None else {"retry": _retry(text)}
 
 
@@ -199,9 +200,12 @@ def _retry(text: str) -> int | dict[str, Any]:
     fields: dict[str, Any] = {"max": whole("retry", most)}
     for part in rest:
         name, equals, value = part.strip().partition("=")
-        if not equals or name not in ("base", "longest", "spread", "covers"):
+        if not equals or name not in ("base", "longest", "spread", "covers", "on", "never"):
             raise InvalidInput(f"retry cannot be {text!r}", field="retry", hint="write 5, or 5,base=1s,longest=1m")
-        fields[name] = _number("retry.spread", value) if name == "spread" else value
+        if name in ("on", "never"):
+            fields[name] = [*fields.get(name, ()), value]
+        else:
+            fields[name] = _number("retry.spread", value) if name == "spread" else value
     return fields
 
 

@@ -40,7 +40,7 @@ def add(name: str, folder: str, /, *, env: Texts = None, common: Common = NO_COM
         again; replaces the existing ones, and 'none' removes them.
     """
     variables = None if env is None else work_env(env, {})
-    with opened(common) as database:
+    with opened(common, create=True) as database:
         project = database.ask(database.services.projects.add(name, folder, env=variables))
     tell(project, f"project {name!r} is {project.folder}", as_json=common.json)
 
@@ -110,6 +110,7 @@ def set_project(schedule: ScheduleName, /, *project: str, common: Common = NO_CO
             "give a schedule and a project", field="project", hint="as in 'ostinato project set nightly blog', or none"
         )
     with opened(common) as database:
+        schedule = database.schedule_name(schedule)
         changed = database.ask(database.services.schedules.edit(schedule, project=wanted[0]))
         place = "no project" if wanted[0] == NOTHING else f"project {wanted[0]!r}"
         tell_schedule(database, changed, f"schedule {schedule!r} belongs to {place}", as_json=common.json)

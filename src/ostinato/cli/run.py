@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
 
 from ostinato.cli.console import emit, say
+from ostinato.cli.next_page import say_next, skipped_by
 from ostinato.cli.open_database import OpenDatabase, opened
-from ostinato.cli.options import NO_COMMON, Causes, Common, Limit, RunNumber, WaitTime
+from ostinato.cli.options import NO_COMMON, Causes, Common, Limit, PageNumber, RunAfter, RunNumber, WaitTime
 from ostinato.cli.output import OutputPrinter
 from ostinato.cli.run_view import print_run, print_runs, tell
 
@@ -24,6 +25,7 @@ app = App(name="run", help="List, show, follow, cancel, retry and wait for runs.
 @app.command
 def ls(
     *,
+    search: str | None = None,
     schedule: str | None = None,
     state: list[str] | None = None,
     cause: Causes = None,
@@ -31,14 +33,18 @@ def ls(
     session: str | None = None,
     project: str | None = None,
     limit: Limit = 20,
+    after: RunAfter = None,
+    page: PageNumber = 1,
     common: Common = NO_COMMON,
 ) -> None:
     """List runs, the newest first.
 
     Parameters
     ----------
+    search
+        Only runs whose schedule, task or session has this in its name.
     schedule
-        Only runs of this schedule.
+        Only runs of this schedule, by its name or its number.
     state
         Only runs in this state, such as failed; may be given again.
     task
@@ -46,28 +52,41 @@ def ls(
     session
         Only runs of this session, such as dm:42.
     project
-        Only runs of this project.
+        Only runs of this project; 'none' for those without a project.
     """
-    of = {"schedule": schedule, "task": task, "session": session, "project": project}
-    list_runs(common, of, state=state, cause=cause, limit=limit)
+    of = {"search": search, "schedule": schedule, "task": task, "session": session, "project": project}
+    list_runs(common, "run ls", (), of | {"state": state, "cause": cause}, limit=limit, after=after, page=page)
 
 
 def list_runs(
-    common: Common, of: Mapping[str, Any], *, state: list[str] | None, cause: list[str] | None, limit: int
+    common: Common,
+    verb: str,
+    names: Sequence[str],
+    of: Mapping[str, Any],
+    *,
+    limit: int,
+    after: int | None,
+    page: int,
 ) -> None:
-    """The list of `run ls` and of `schedule runs`."""
+    """The list of `run ls` and of `schedule runs`, with the command for its next page."""
+    skipped = skipped_by(page, limit)
     with opened(common) as database:
-        found = database.ask(database.services.runs.list(**of, state=state, cause=cause, limit=limit))
-        if not found and of.get("project") is not None:
-            database.ask(database.services.projects.get(of["project"]))  # none: because there is no such project?
-        print_runs(database, found, as_json=common.json)
+        asked = dict(of)
+        if asked.get("schedule") is not None:
+            asked["schedule"] = database.schedule_name(asked["schedule"])
+        found = database.ask(database.services.runs.list(**asked, before=after, limit=skipped + limit + 1))
+        shown = found[skipped : skipped + limit]
+        print_runs(database, shown, as_json=common.json)
+    if len(found) > skipped + limit and not common.json:
+        flags = of if not names else {name: value for name, value in of.items() if name != "schedule"}
+        say_next(verb, names, {**flags, "limit": limit, "after": shown[-1].id})
 
 
 @app.command
 def show(id: RunNumber, /, *, common: Common = NO_COMMON) -> None:
     """Show a run: state, cause, reason, attempts, totals, progress, result and error."""
     with opened(common) as database:
-        print_run(database, database.ask(database.services.runs.look(id)), as_json=common.json)
+        print_run(database, database.ask(database.services.runs.look(id)), as_json=common.json, explain=True)
 
 
 @app.command

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from ostinato.cli.console import Cell, Column, Styled, emit_json, fields, say, table
+from ostinato.cli.blocked import blocked_fields
+from ostinato.cli.console import Cell, Column, Styled, as_typed, emit_json, fields, say, table
 from ostinato.cli.times import brief, full, span, took
 from ostinato.cli.work_view import name_of, work_page
 from ostinato.plurals import amount, counted, totals_text
@@ -87,15 +88,19 @@ def _totals(run: Run) -> str:
 
 def _reason(run: Run) -> str:
     """Why; of errors, the state says it."""
-    return "" if run.cause == "errors" else run.reason or ""
+    return "" if run.cause == "errors" else as_typed(run.reason or "")
 
 
-def print_run(database: OpenDatabase, run: Run, *, as_json: bool) -> None:
-    """All of one run."""
+def print_run(database: OpenDatabase, run: Run, *, as_json: bool, explain: bool = False) -> None:
+    """All of one run; with what keeps it from starting, if it is to be explained."""
     from ostinato.service.answers import run_answer
 
+    blocked = database.ask(database.services.blocking.of_run(run)) if explain else None
     if as_json:
-        emit_json(run_answer(run, database.zone))
+        answer = run_answer(run, database.zone)
+        if explain:
+            answer.blocked_by = blocked
+        emit_json(answer)
         return
     zone = database.zone
     many = f" and {run.count - 1} more, the last {full(run.last_due_at, zone)}" if run.last_due_at else ""
@@ -103,12 +108,14 @@ def print_run(database: OpenDatabase, run: Run, *, as_json: bool) -> None:
         ("run", str(run.id)),
         ("state", state_cell(run)),
         ("cause", run.cause),
-        ("reason", run.reason),
+        ("reason", None if blocked is not None and blocked.sentence == run.reason else run.reason),
+        *blocked_fields(blocked),
         ("stopping", run.cancelling),
+        ("cancelled by", run.cancelled_by),
         ("schedule", run.schedule),
         ("project", run.project),
-        ("work", work_page(run.work)),
-        ("trigger", str(run.trigger)),
+        ("work", Styled(work_page(run.work), "")),
+        ("trigger", str(run.trigger) + (f", by {run.started_by}" if run.started_by else "")),
         ("due", full(run.due_at, zone) + many),
         ("ready", None if run.ready_at == run.due_at else full(run.ready_at, zone)),
         ("started", None if run.started_at is None else full(run.started_at, zone)),

@@ -198,6 +198,9 @@ class _EngineClient:
     def own_run(self) -> RunId | None:
         return None  # no work runs here
 
+    def waiting(self) -> contextlib.AbstractContextManager[None]:
+        return contextlib.nullcontext()
+
     async def failed_checks(self, names: Iterable[str]) -> dict[str, str]:
         asked = tuple(names)
         if not asked:

@@ -20,6 +20,7 @@ def timing(
     /,
     *,
     tz: str | None = None,
+    name: str | None = None,
     count: Annotated[int, Parameter(name=["-n", "--count"], show_default=True)] = 5,
     after: str | None = None,
     json: bool = False,
@@ -29,9 +30,13 @@ def timing(
     Parameters
     ----------
     text
-        "every 5m", "daily 03:00", "weekly mon,thu 09:00", "30 9 * * 1-5", "weekdays 09:30 except 12-25", …
+        "every 5m", "daily 03:00, 15:00", "weekly mon,thu 09:00", "30 9 * * 1-5", "weekdays 9-17 every 30m",
+        "monthly last workday 17:00", "every 2 weeks on monday 9:00", "weekdays 09:30 except 12-25",
+        "daily 09:00 from 2027-01-01 until 10 runs", …
     tz
         The zone of its wall clock, such as Europe/Berlin. [default: the zone of the settings]
+    name
+        The name of the schedule, which chooses what an H of cron stands for.
     count
         How many times to show.
     after
@@ -48,7 +53,7 @@ def timing(
     local = load_settings().tz
     zone = local if tz is None else check_zone(tz)
     start = None if after is None else read_time(after, zone, field="after")
-    found = TimingService(SystemClock(), local).preview(text, zone=zone, n=count, after=start)
+    found = TimingService(SystemClock(), local).preview(text, zone=zone, name=name, n=count, after=start)
     if json:
         emit_json(Preview.of(found))
         return

@@ -34,7 +34,7 @@ def add(name: str, /, *, role: str, expires: str | None = None, common: Common =
     expires
         When it expires, such as 90d. [default: never]
     """
-    with opened(common) as database:
+    with opened(common, create=True) as database:
         made, secret = database.ask(database.services.access.make_token(name, role, os_user(), expires))
         if common.json:
             emit_json({**plain(made), "token": secret})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ostinato.cli.blocked import blocked_fields
 from ostinato.cli.console import emit_json, fields
 from ostinato.cli.open_database import opened
 from ostinato.cli.options import NO_COMMON, Common, ScheduleName
@@ -21,7 +22,7 @@ def why(name: ScheduleName, /, *, at: str | None = None, common: Common = NO_COM
     """
     with opened(common) as database:
         moment = None if at is None else read_time(at, database.zone, field="at")
-        answer = database.ask(database.services.why.why(name, moment))
+        answer = database.ask(database.services.why.why(database.schedule_name(name), moment))
         if common.json:
             from ostinato.service.answers import why_answer
 
@@ -29,4 +30,5 @@ def why(name: ScheduleName, /, *, at: str | None = None, common: Common = NO_COM
             return
         run = answer.run
         shown = None if run is None else f"{run.id}, {state_text(run)}; 'ostinato run show {run.id}' shows all of it"
-        fields([("answer", answer.answer), ("run", shown), ("facts", "\n".join(answer.facts))])
+        blocked = blocked_fields(answer.blocked_by)
+        fields([("answer", answer.answer), *blocked, ("run", shown), ("facts", "\n".join(answer.facts))])

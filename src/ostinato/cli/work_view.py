@@ -102,7 +102,11 @@ def _worth_showing(value: object) -> bool:
 
 def _plain(value: object) -> str:
     if isinstance(value, dict):
-        return "(" + ", ".join(f"{name} {_plain(part)}" for name, part in value.items() if part is not None) + ")"
+        return (
+            "("
+            + ", ".join(f"{name} {_plain(part)}" for name, part in value.items() if part is not None and part != [])
+            + ")"
+        )
     if isinstance(value, list):
         return " ".join(str(item) for item in value)
     return str(value)

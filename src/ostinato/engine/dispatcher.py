@@ -148,7 +148,7 @@ class Dispatcher:
 
     def request(self, ahead: Micros = CLAIM_AHEAD) -> Claim | None:
         """A claim for the room there is, or None. Whoever takes it must `accept` or `release` it."""
-        room = self._slots - self._runner.running - self.claimed_ahead
+        room = self._slots - (self._runner.running - self._runner.waiting) - self.claimed_ahead
         if not self.is_open or self._is_claiming or room <= 0 or not self._may_start():
             return None
         self._is_claiming = True

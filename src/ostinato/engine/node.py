@@ -71,10 +71,11 @@ class Engine:
         self.recorder = Recorder(
             store.runs, registry.throttle, self.budgets, clock, self.statistics, announcer, lambda: notifier.interests
         )
-        self.runner = Runner(registry, clock, self.recorder.add, store.projects, settings)
+        self.runner = Runner(registry, clock, self.recorder.add, store.projects, store.runs.upstreams_of, settings)
         tuning = settings.tuning
         self.fence = Fence(lease, self._beat_now, self._fenced, self._unfenced, tuning)
         self.runner.may_begin = self.fence.wait
+        self.runner.on_wait = self._runner_waits
         self.dispatcher = self._new_dispatcher()
         self.monitor = LoopMonitor()
         self.ticker = self._new_ticker()
@@ -182,7 +183,8 @@ class Engine:
         self.takes_work = self.dispatcher.is_open = takes_work
         settings = self.settings
         if takes_work:
-            await self.store.lanes.ensure_lanes(settings.lane_limits, list(settings.lanes), settings.rates)
+            of = settings.lane_limits, list(settings.lanes), settings.rates
+            await self.store.lanes.ensure_lanes(*of, (self.id, self._started_at))
         self.dispatcher.know(self.runner.served)
         self.recorder.connect(self.runner, self.dispatcher)
         await self.notifier.learn()
@@ -444,6 +446,10 @@ class Engine:
         if not drain:
             self._look()
         return True
+
+    def _runner_waits(self) -> None:
+        """A run waits for another one, and needs no slot meanwhile."""
+        self.dispatcher.wake()
 
     def _look(self) -> None:
         """Something may be due or ready that nobody told of."""

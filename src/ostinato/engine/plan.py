@@ -6,18 +6,20 @@ store's `record_fires` carries it out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import assert_never
 
 from ostinato.clock import Micros, from_micros, micros_of, to_micros
 from ostinato.durations import parse_duration
+from ostinato.engine.after import plan_after
+from ostinato.engine.overlap import REPLACED, is_busy, overlapped, up_to_remaining
 from ostinato.errors import NotLoadable
 from ostinato.models.check_in import awaiting, expected_for
 from ostinato.models.ids import RunId
 from ostinato.models.pause import paused_run, paused_runs
 from ostinato.models.policy import CatchUp, Overlap, Policy, load_policy
-from ostinato.models.run import Ending, NewRun, StoredWork, queued_run
+from ostinato.models.run import NewRun, StoredWork, queued_run
 from ostinato.models.schedule import DueSchedule, FirePlan
 from ostinato.models.session import in_turn, with_turn
 from ostinato.models.states import Cause, RunState, Trigger
@@ -28,7 +30,8 @@ from ostinato.timing import Timing
 __all__ = ["NOBODY", "plan_fires"]
 
 NOBODY = "no engine was running"
-_REPLACED = Ending(Cause.OVERLAP, "replaced by a newer due time (overlap is cancel_running)")
+_MOST_ON_TIME = 1000
+"""Due times of one schedule, however long the grace is."""
 
 
 def plan_fires(
@@ -42,9 +45,13 @@ def plan_fires(
     try:
         policy = _fitting(schedule, load_policy(schedule.policy))
         timing = schedule.anchored_timing
+        if schedule.broken is not None:
+            return _plan_probe(schedule, timing, policy, now, random)
         if timing.after_finish is not None and policy.overlap is Overlap.ALLOW:
             policy = replace(policy, overlap=Overlap.SKIP)  # what counts from its end cannot overlap itself
-        if schedule.next_at > now:
+        if schedule.follows:
+            plan = plan_after(schedule, timing, policy, now, grace=grace, random=random, absence=absence)
+        elif schedule.next_at > now:
             plan = _plan_ahead(schedule, timing, policy, random)
         else:
             plan = _plan_due(schedule, timing, policy, now, grace, random, absence)
@@ -88,9 +95,33 @@ def _fitting(schedule: DueSchedule, policy: Policy) -> Policy:
         return policy  # its package is not here, or in another version: the node that takes the run will see
 
 
+def _plan_probe(
+    schedule: DueSchedule, timing: Timing, policy: Policy, now: Micros, random: Callable[[], float]
+) -> FirePlan | None:
+    """Try one run of a schedule that the breaker has switched off; the next one follows unless this one succeeds."""
+    if schedule.next_at > now:
+        return None
+    runs: tuple[NewRun, ...] = ()
+    remaining = schedule.remaining
+    if policy.probe is not None and remaining != 0 and not is_busy(schedule):
+        runs = (_run(schedule, timing, policy, schedule.next_at, Trigger.SCHEDULE, random),)
+        remaining = None if remaining is None else remaining - 1
+    return FirePlan(
+        schedule.id,
+        schedule.next_at,
+        schedule.version,
+        runs=runs,
+        next_at=None if policy.probe is None or remaining == 0 else now + micros_of(policy.probe),
+        remaining=remaining,
+        enabled=False,
+        broken=schedule.broken,
+        probes=True,
+    )
+
+
 def _plan_ahead(schedule: DueSchedule, timing: Timing, policy: Policy, random: Callable[[], float]) -> FirePlan | None:
     """Record a due time a moment before it comes, unless what is active might end until then."""
-    if _is_busy(schedule) and policy.overlap is not Overlap.ALLOW:
+    if is_busy(schedule) and policy.overlap is not Overlap.ALLOW:
         return None
     run = _run(schedule, timing, policy, schedule.next_at, Trigger.SCHEDULE, random)
     plan = _plan(schedule, timing, [run], schedule.next_at)
@@ -116,20 +147,20 @@ def _plan_due(
     trigger = {due: Trigger.SCHEDULE if now - due <= grace else Trigger.CATCH_UP for due in wanted}
     due_runs = [_run(schedule, timing, policy, due, trigger[due], random) for due in wanted]
     cancel: tuple[RunId, ...] = ()
-    if _is_busy(schedule):
-        due_runs = _overlap(schedule, policy, due_runs)
+    if is_busy(schedule):
+        due_runs = overlapped(schedule, policy, due_runs)
         if policy.overlap is Overlap.CANCEL_RUNNING and due_runs:
             cancel = schedule.active + schedule.waiting
     elif len(due_runs) > 1 and policy.overlap is not Overlap.ALLOW and schedule.kind != CheckIn.kind:
         # A backlog goes one after the other, whatever the overlap policy says of a single due time.
         due_runs = [in_turn(run, schedule.name, policy) for run in due_runs]
-    due_runs = _up_to_remaining(schedule, due_runs)
+    due_runs = up_to_remaining(schedule, due_runs)
     plan = _plan(schedule, timing, runs + due_runs, max(now, last))
     return replace(
         plan,
         cancel=cancel,
-        ending=_REPLACED if cancel else None,
-        idle=not _is_busy(schedule) and policy.overlap is Overlap.SKIP and bool(due_runs),
+        ending=REPLACED if cancel else None,
+        idle=not is_busy(schedule) and policy.overlap is Overlap.SKIP and bool(due_runs),
     )
 
 
@@ -147,9 +178,9 @@ def _wanted(timing: Timing, policy: Policy, first: Micros, last: Micros, now: Mi
     oldest = now - max(grace, micros_of(policy.catch_up_window))
     match policy.catch_up:
         case CatchUp.NONE:
-            return _on_time(timing, first, last, now, grace, policy.catch_up_cap)
+            return _on_time(timing, first, last, now, grace)
         case CatchUp.LATEST:
-            on_time = _on_time(timing, first, last, now, grace, policy.catch_up_cap)
+            on_time = _on_time(timing, first, last, now, grace)
             return on_time or ([last] if last >= oldest else [])
         case CatchUp.ALL:
             return _newest(timing, max(first, oldest), last, policy.catch_up_cap)
@@ -157,9 +188,9 @@ def _wanted(timing: Timing, policy: Policy, first: Micros, last: Micros, now: Mi
             assert_never(policy.catch_up)
 
 
-def _on_time(timing: Timing, first: Micros, last: Micros, now: Micros, grace: Micros, most: int) -> list[Micros]:
-    """The latest due time if it is at most `grace` late, and those before it that are less than that."""
-    return _newest(timing, max(first, min(last, now - grace + 1)), last, most) if now - last <= grace else []
+def _on_time(timing: Timing, first: Micros, last: Micros, now: Micros, grace: Micros) -> list[Micros]:
+    """The due times that are at most `grace` late."""
+    return _newest(timing, max(first, now - grace), last, _MOST_ON_TIME) if now - last <= grace else []
 
 
 def _newest(timing: Timing, oldest: Micros, last: Micros, most: int) -> list[Micros]:
@@ -218,65 +249,6 @@ def _run(
     if policy.session is None and policy.overlap in (Overlap.SKIP, Overlap.ALLOW):
         return run
     return in_turn(run, schedule.name, policy)
-
-
-def _up_to_remaining(schedule: DueSchedule, runs: list[NewRun]) -> list[NewRun]:
-    """With the last run that remains the schedule ends: it was not due after that. What is skipped uses up none."""
-    left = schedule.remaining
-    if left is not None:
-        for position, run in enumerate(runs):
-            left -= run.state is RunState.QUEUED
-            if left == 0:
-                return runs[: position + 1]
-    return runs
-
-
-def _is_busy(schedule: DueSchedule) -> bool:
-    return bool(schedule.active or schedule.waiting or schedule.given_up)
-
-
-def _busy_with(schedule: DueSchedule) -> str:
-    if active := schedule.active + schedule.waiting:
-        return f"{_named(active)} {'was' if len(active) == 1 else 'were'} still active"
-    return f"the code of {_named(schedule.given_up)}, which was given up, was still running"
-
-
-def _named(runs: Sequence[RunId]) -> str:
-    return f"{'run' if len(runs) == 1 else 'runs'} {', '.join(map(str, runs))}"
-
-
-def _overlap(schedule: DueSchedule, policy: Policy, runs: list[NewRun]) -> list[NewRun]:
-    """Due times that meet an active run, or what was given up and goes on."""
-    match policy.overlap:
-        case Overlap.ALLOW | Overlap.QUEUE_ALL:
-            return runs
-        case Overlap.CANCEL_RUNNING:
-            kept, dropped = runs[-1:], runs[:-1]
-            why = "a newer due time replaced it (overlap is cancel_running)"
-        case Overlap.QUEUE_ONE:
-            # Beside what was given up, what has its turn does not start: it is the one that waits.
-            room = 0 if schedule.waiting or (schedule.given_up and schedule.active) else 1
-            kept, dropped = runs[:room], runs[room:]
-            why = "another run of it was waiting already (overlap is queue_one)"
-        case Overlap.SKIP:
-            kept, dropped = [], runs
-            why = f"{_busy_with(schedule)} (overlap is skip)"
-        case _:
-            assert_never(policy.overlap)
-    skipped = [
-        replace(
-            run,
-            state=RunState.SKIPPED,
-            cause=Cause.OVERLAP,
-            reason=why,
-            session=None,
-            waiting=False,
-            mode=None,
-            expires_at=None,
-        )
-        for run in dropped
-    ]
-    return sorted(skipped + kept, key=lambda run: run.due_at)
 
 
 def _plan(schedule: DueSchedule, timing: Timing, runs: list[NewRun], after: Micros) -> FirePlan:

@@ -19,9 +19,10 @@ from ostinato.errors import StoreUnavailable
 from ostinato.execution.runner import Runner
 from ostinato.execution.throttle import Throttle
 from ostinato.logs import get_logger, one_line
+from ostinato.models.finishes import unstorable
 from ostinato.models.ids import RunId
 from ostinato.models.incident import NO_INTERESTS, Interests
-from ostinato.models.run import Finish, Report, unstorable
+from ostinato.models.run import Finish, Report
 from ostinato.stores.base import Finished, RunStore
 
 __all__ = ["Recorder"]

@@ -33,6 +33,8 @@ log = get_logger("ostinato.engine")
 
 UNKNOWN_TASK_AFTER: Micros = 60 * SECOND
 """How long a run waits for a node that knows its task before it says so; also how often that is looked for."""
+ASIDE: Micros = 3600 * SECOND
+"""How long a run of a session that waits for such a node lets the others go first, at most."""
 
 
 class Rescuer:
@@ -135,12 +137,15 @@ class Rescuer:
         ]
 
     async def explain_unknown(self) -> int:
-        """Say on runs that have long been ready that no living node knows their task; answers how many."""
+        """Say on runs that have long been ready that no living node knows their task; answers how many. In a session
+        of people they step aside, and queue up again when a node knows it."""
         steady = self._clock.steady()
         if self._explained_at is not None and steady - self._explained_at < UNKNOWN_TASK_AFTER:
             return 0
         self._explained_at = steady
-        before = self._clock.now() - UNKNOWN_TASK_AFTER
+        now = self._clock.now()
+        before = now - UNKNOWN_TASK_AFTER
+        await self._runs.step_back(now)
         unknown = await self._quarantine.attempt(lambda: self._runs.unclaimable_runs(before))
         for task in {str(run.task) for run in unknown}:
             ids = [run.id for run in unknown if run.task == task]
@@ -149,7 +154,17 @@ class Rescuer:
                 reason += ": was it renamed, or is its app not running?"
             await self._runs.explain_queued(ids, Cause.UNKNOWN_TASK, reason)
             log.error("%s: %s", counted(len(ids), "queued run waits", "queued runs wait"), reason)
+            await self._step_aside([run for run in unknown if run.task == task], task, reason, before, now)
         return len(unknown)
+
+    async def _step_aside(
+        self, unknown: Sequence[ClaimedRun], task: str, reason: str, before: Micros, now: Micros
+    ) -> None:
+        """What waits behind these in their sessions goes on without them."""
+        sessions = {run.session for run in unknown if run.session is not None}
+        told = f"{reason}; until a node knows it, the others of its session go first"
+        if sessions and (aside := await self._runs.step_aside(sessions, task, before, now + ASIDE, told)):
+            log.error("%s aside: the others of their sessions go first", counted(aside, "run stands", "runs stand"))
 
 
 def _crashed(run: ClaimedRun, now: Micros) -> Finish:

@@ -22,10 +22,11 @@ from ostinato.clock import Clock
 from ostinato.config import Settings, database_file, is_in_memory, without_password
 from ostinato.errors import StoreUnavailable
 from ostinato.logs import get_logger, one_line
+from ostinato.models.finishes import unstorable
 from ostinato.models.ids import NodeId, RunId
 from ostinato.models.output import OutputPart
 from ostinato.models.project import Conversation
-from ostinato.models.run import Finish, SessionUsage, unstorable
+from ostinato.models.run import Finish, SessionUsage
 from ostinato.models.states import Cause, RunState
 from ostinato.plurals import counted
 from ostinato.stores.base import RunStore

@@ -22,7 +22,7 @@ import msgspec
 from ostinato.clock import micros_of
 from ostinato.execution.arguments import TaskSignature
 from ostinato.execution.binding import ContextParameter, bind_context
-from ostinato.execution.context import DRAINING, RunContext, current_context, finite
+from ostinato.execution.context import DRAINING, SOFT_TIMEOUT, RunContext, current_context, finite
 from ostinato.execution.outcome import Outcome, OutcomeKind, raised, returned
 from ostinato.execution.output import readable, storable
 from ostinato.logs import NAMED, RecordFormatter, set_up
@@ -167,10 +167,16 @@ def _take_stdin() -> int:
 
 
 def _end_with(stream: BinaryIO, context: RunContext) -> None:
-    """Hear from the parent that its node drains. Its end is the pipe's: take along whatever was started here."""
+    """Hear from the parent that its node drains, or that a soft timeout is over.
+
+    Its end is the pipe's: take along whatever was started here.
+    """
     with contextlib.suppress(OSError):
         while said := stream.read(1):
-            context.set_draining(said == DRAINING)
+            if said == SOFT_TIMEOUT:
+                context.see_cancel()
+            else:
+                context.set_draining(said == DRAINING)
     with contextlib.suppress(ProcessLookupError):
         os.killpg(os.getpid(), signal.SIGKILL)
     os._exit(1)
@@ -192,6 +198,8 @@ def main() -> None:
     threading.Thread(target=_end_with, args=(stream, context), name="ostinato-parent", daemon=True).start()
     sys.path[:] = request.path
     outcome = _call(request, context)
+    if context.saw_cancel and outcome.kind is OutcomeKind.RETURNED:
+        outcome = Outcome(OutcomeKind.FAILED, "stopped early: its soft timeout is over", cause=Cause.TIMED_OUT)
     with contextlib.suppress(OSError, ValueError):  # the function may have closed it
         sys.stdout.flush()
     send(
@@ -203,6 +211,7 @@ def main() -> None:
             "result": outcome.result,
             "begun": outcome.begun,
             "exception": outcome.exception,
+            "raised": list(outcome.raised),
             "delay": None if outcome.delay is None else micros_of(outcome.delay),
         }
     )

@@ -23,6 +23,7 @@ from ostinato.models.ids import RunId
 from ostinato.models.output import OutputPart
 from ostinato.models.run import USAGE, ClaimedRun, Progress
 from ostinato.models.states import Trigger
+from ostinato.models.upstream import Upstream
 from ostinato.timing.zones import local_time
 from ostinato.trace_context import own_trace
 from ostinato.tracing import RunSpan, enter_trace
@@ -30,7 +31,9 @@ from ostinato.tracing import RunSpan, enter_trace
 __all__ = [
     "DRAINING",
     "NOT_DRAINING",
+    "SOFT_TIMEOUT",
     "RunContext",
+    "SoftLimit",
     "checked_total",
     "current_context",
     "current_run",
@@ -38,7 +41,7 @@ __all__ = [
     "finite",
 ]
 
-DRAINING, NOT_DRAINING = b"1", b"0"
+DRAINING, NOT_DRAINING, SOFT_TIMEOUT = b"1", b"0", b"s"
 """What work in a process of its own is told of its node."""
 
 current_context: contextvars.ContextVar[RunContext] = contextvars.ContextVar("ostinato_run")
@@ -90,6 +93,17 @@ def _used(totals: str) -> dict[str, float]:
         return {}
 
 
+class SoftLimit:
+    """A soft timeout: `ask` asks the function to end. `is_over` from then on."""
+
+    __slots__ = ("ask", "is_over", "text")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.is_over = False
+        self.ask: Callable[[], None] | None = None
+
+
 class RunContext:
     """Given to the parameter annotated `RunContext`, or found by current_run()."""
 
@@ -110,9 +124,12 @@ class RunContext:
         "heard_at",
         "mask",
         "on_drain",
+        "on_wait",
         "saw_cancel",
+        "soft_limit",
         "span",
         "spends",
+        "waits",
     )
 
     has_own_stdout = False
@@ -144,6 +161,12 @@ class RunContext:
         self._draining = False
         self.on_drain: Callable[[bool], None] | None = None
         """Told when its node begins to drain, or takes work again: for work that has a process of its own."""
+        self.soft_limit: SoftLimit | None = None
+        """How long its function may run before it is asked to end; the executor says how that is done."""
+        self.waits = 0
+        """For how many other runs it waits just now."""
+        self.on_wait: Callable[[], None] | None = None
+        """Told, maybe on another loop, when it begins to wait for another run."""
         self.saw_cancel = False
         """Whether the work looked and saw that it should stop: then its return is not a success."""
         self._output: CappedText | None = None
@@ -192,6 +215,16 @@ class RunContext:
     def key(self) -> str:
         """The same for all attempts of a run: pass it to other services as an idempotency key."""
         return self._claimed.key or f"run-{self._claimed.id}"
+
+    @property
+    def upstreams(self) -> Sequence[Upstream]:
+        """The runs of other schedules that it came after, in the order in which they ended; most runs have none."""
+        return tuple(self._claimed.upstreams)
+
+    @property
+    def upstream(self) -> Upstream | None:
+        """The last of them to end: `upstream.result` is what that run returned."""
+        return self._claimed.upstreams[-1] if self._claimed.upstreams else None
 
     @property
     def cancelled(self) -> bool:
@@ -324,6 +357,10 @@ class RunContext:
         self._draining = draining
         if self.on_drain is not None:
             self.on_drain(draining)
+
+    def see_cancel(self) -> None:
+        """Let the work see that it should stop, though nothing stops it."""
+        self._cancelled = True
 
     def request_cancel(self) -> None:
         self._cancelled = True

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import Enum, auto
 from typing import Any
 
 from ostinato.durations import parse_duration
-from ostinato.errors import Abort, InvalidInput, Snooze
+from ostinato.errors import Abort, InvalidInput, Snooze, SoftTimeout
 from ostinato.execution.arguments import TaskSignature, UnfitArguments, UnfitResult
 from ostinato.execution.conversion import encode_json
 from ostinato.logs import one_line
 from ostinato.models.nesting import MOST_DEPTH, is_deeper
+from ostinato.models.policy_values import exception_name
 from ostinato.models.run import Ending
 from ostinato.models.states import Cause
 from ostinato.models.work import NotFinite
@@ -81,6 +82,8 @@ class Outcome:
     """How full the context of its agent is, as far as that told: `context_used` of `context_window` tokens."""
     exception: str | None = None
     """The name of what was raised, for traces."""
+    raised: Sequence[str] = ()
+    """The same, and the names of what it inherits from: a retry may ask for them."""
     recorded: Callable[[], None] | None = None
     """Called once the ledger has it: what was kept until then can go."""
 
@@ -163,13 +166,17 @@ def _read(error: BaseException) -> Outcome:
     if isinstance(error, UnfitArguments):
         return Outcome(OutcomeKind.ABORTED, reason=str(error), cause=Cause.BAD_ARGUMENTS, begun=False)
     if isinstance(error, Abort):
-        return Outcome(OutcomeKind.ABORTED, reason=str(error) or "aborted", error=story(error), exception=_name(error))
-    return Outcome(OutcomeKind.FAILED, reason=one_line(error), error=story(error), exception=_name(error))
-
-
-def _name(error: BaseException) -> str:
-    kind = type(error)
-    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+        return Outcome(
+            OutcomeKind.ABORTED,
+            reason=str(error) or "aborted",
+            error=story(error),
+            exception=exception_name(type(error)),
+        )
+    cause = Cause.TIMED_OUT if isinstance(error, SoftTimeout) else None
+    names = [exception_name(kind) for kind in type(error).__mro__ if kind is not object]
+    return Outcome(
+        OutcomeKind.FAILED, reason=one_line(error), error=story(error), exception=names[0], raised=names, cause=cause
+    )
 
 
 def story(error: BaseException) -> str:

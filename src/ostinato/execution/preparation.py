@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
@@ -26,25 +26,31 @@ from ostinato.execution.registry import Registry
 from ostinato.execution.resources import is_exhausted, starved
 from ostinato.execution.secrets import NO_SECRETS, Mask, embedded, literal_secrets, resolve_all
 from ostinato.execution.threads import on_own_thread
+from ostinato.execution.upstreams import UPSTREAM_VARIABLES, upstream_environment
 from ostinato.logs import one_line
 from ostinato.models.budget import MICRO, BudgetOwner, Reservation, SessionBudget, grant
+from ostinato.models.ids import RunId
 from ostinato.models.installed_kinds import kind_of
 from ostinato.models.policy import Policy
 from ostinato.models.project import ProjectContext
 from ostinato.models.run import ClaimedRun
 from ostinato.models.session import SHARED_TURN
-from ostinato.models.states import Cause, Trigger
+from ostinato.models.states import BY_ITSELF, Cause, Trigger
+from ostinato.models.upstream import Upstream
 from ostinato.models.work import Function, ProcessWork, Shell, Work
 from ostinato.models.work_kinds import WorkKind
 from ostinato.stores.base import ProjectStore
 from ostinato.trace_context import trace_environment
 
-__all__ = ["Preparation", "needs_preparation"]
+__all__ = ["Preparation", "UpstreamsOf", "needs_preparation"]
+
+UpstreamsOf = Callable[[RunId], Awaitable[Sequence[Upstream]]]
+"""Asks the ledger for the runs that one came after."""
 
 _WAIT = timedelta(seconds=30)
 """Until a run looks again whether others have used what they reserved of its budget."""
 _OUTAGE = timedelta(seconds=5)
-_OF_OUTER_RUN = frozenset({"OSTINATO_GATE", "OSTINATO_REPORT", "TRACEPARENT", "TRACESTATE"})
+_OF_OUTER_RUN = frozenset({"OSTINATO_GATE", "OSTINATO_REPORT", "TRACEPARENT", "TRACESTATE", *UPSTREAM_VARIABLES})
 """The engine may be started by a run of another one; what that was given is not for ours."""
 _FOR_ANYBODY = re.compile(r"PATH|LANG|LC_\w+|TZ|TERM")
 """What a command of another user gets of the engine's environment: the rest may hold what is not for that user."""
@@ -56,18 +62,27 @@ def needs_preparation(claimed: ClaimedRun, policy: Policy, work: Work) -> bool:
         not isinstance(work, Function)
         or policy.gate is not None
         or policy.budget is not None
+        or _may_follow(claimed)
         or _is_checked(claimed, policy)
     )
 
 
+def _may_follow(claimed: ClaimedRun) -> bool:
+    """Whether it may have come after runs of other schedules: by itself, or as one of those that is run again."""
+    return claimed.schedule_id is not None and claimed.trigger in (Trigger.AFTER, Trigger.MANUAL)
+
+
 def _is_checked(claimed: ClaimedRun, policy: Policy) -> bool:
-    return bool(policy.checks) and claimed.trigger in (Trigger.SCHEDULE, Trigger.CATCH_UP)
+    return bool(policy.checks) and claimed.trigger in BY_ITSELF
 
 
 class Preparation:
     """Makes calls ready. It is the only part of execution that asks the store."""
 
-    def __init__(self, registry: Registry, projects: ProjectStore, settings: Settings, clock: Clock) -> None:
+    def __init__(
+        self, registry: Registry, projects: ProjectStore, upstreams_of: UpstreamsOf, settings: Settings, clock: Clock
+    ) -> None:
+        self._upstreams_of = upstreams_of
         self._registry = registry
         self._projects = projects
         self._clock = clock
@@ -94,6 +109,8 @@ class Preparation:
         if _is_checked(claimed, policy) and (failures := await self._registry.failed_checks(policy.checks)):
             listed = "; ".join(f"{name}: {reason}" for name, reason in failures.items())
             return Outcome(OutcomeKind.SKIPPED, f"check failed: {listed}", cause=Cause.CHECK)
+        if _may_follow(claimed):
+            claimed.upstreams = await self._upstreams_of(claimed.id)
         if not isinstance(call.work, Function) or policy.gate is not None:
             found = await self._find_environment(claimed, policy, call)
             if isinstance(found, Outcome):
@@ -287,6 +304,7 @@ def _said_of(claimed: ClaimedRun, context: RunContext) -> dict[str, str]:
         "OSTINATO_TZ": context.zone,
         "OSTINATO_ATTEMPT": str(claimed.attempt),
         "OSTINATO_KEY": context.key,
+        **upstream_environment(context.upstreams),
     }
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sized
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sized
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -20,6 +20,7 @@ from ostinato.listeners import Listeners
 from ostinato.logs import one_line
 from ostinato.models.ids import RunId
 from ostinato.models.policy import make_policy
+from ostinato.models.run import OuterRun
 from ostinato.models.session_options import NO_OPTIONS, SessionOptions
 from ostinato.models.task import TaskDescription, TaskKind, TaskSchedule
 from ostinato.models.work_kinds import check_task
@@ -231,6 +232,21 @@ class Registry:
         """The run that calls from within its own work."""
         context = current_context.get(None)
         return None if context is None else context.id
+
+    @contextmanager
+    def waiting(self) -> Iterator[OuterRun | None]:
+        """While the run that calls from within its own work, which is the answer, waits for another one."""
+        context = current_context.get(None)
+        if context is None or context.claimed.node is None:
+            yield None
+            return
+        context.waits += 1
+        if context.on_wait is not None:
+            context.on_wait()
+        try:
+            yield OuterRun(context.id, context.claimed.node)
+        finally:
+            context.waits -= 1
 
     def options_of(self, task: str) -> Mapping[str, Any]:
         """The policy that was given with a task; nothing if it is not known here."""

@@ -14,7 +14,7 @@ from ostinato.logs import one_line
 from ostinato.models.budget import UNKNOWN
 from ostinato.models.policy import Covers, Policy, Retry
 from ostinato.models.run import ClaimedRun, Finish, ended_as
-from ostinato.models.states import Cause, RunState, Trigger, check_transition
+from ostinato.models.states import BY_ITSELF, Cause, RunState, check_transition
 from ostinato.models.work_kinds import counted_as, subject_of
 from ostinato.plurals import counted
 
@@ -22,8 +22,6 @@ __all__ = ["LATEST", "decide", "retry_delay", "undecided"]
 
 LATEST: Micros = to_micros(datetime(9999, 1, 1, tzinfo=UTC))
 """No try is put off beyond it: the last year there is, with room for every zone."""
-
-_SCHEDULED = frozenset({Trigger.SCHEDULE, Trigger.CATCH_UP})
 
 
 def retry_delay(retry: Retry, failed: int, random: Callable[[], float]) -> Micros:
@@ -79,9 +77,8 @@ def decide(
     finish.begun = outcome.begun
     finish.notify = policy.notify
     check_transition(RunState.RUNNING, finish.state)
-    # With the schedule goes the row: of work that was not done, it must stay and say so.
-    is_done = finish.state is RunState.SUCCEEDED
-    finish.delete_schedule = policy.delete_after_run and is_done and run.trigger in _SCHEDULED
+    is_outcome = finish.state in (RunState.SUCCEEDED, RunState.FAILED)
+    finish.ends_schedule = policy.delete_after_run and is_outcome and run.trigger in BY_ITSELF
     return finish
 
 
@@ -123,8 +120,9 @@ def _succeeded(finish: Finish, run: ClaimedRun, policy: Policy, errors: float) -
         finish.cause, finish.reason = Cause.ERRORS, f"{said}: {finish.reason}" if finish.reason else said
         _count(finish, run, policy, f"it counted {said}")
         return
-    if run.trigger in _SCHEDULED:
+    if run.trigger in BY_ITSELF:
         finish.breaks = False
+        finish.probe = _probe(policy)
     if policy.fresh is not None:
         finish.fresh = micros_of(policy.fresh)
 
@@ -156,6 +154,10 @@ def _is_tried_again(finish: Finish, run: ClaimedRun, policy: Policy, outcome: Ou
     """Whether its retry has an attempt left that covers this failure; the reason says if it does not cover it."""
     if run.attempt > policy.retry.max:
         return False
+    if not policy.retry.allows(outcome.raised):
+        why = f"not tried again, because its retry does not cover {outcome.exception}"
+        finish.reason = f"{finish.reason}; {why}" if finish.reason else why
+        return False
     if policy.retry.covers is Covers.ALL or not outcome.begun:
         return True
     who = "the agent" if run.kind == "agent" else "the work"
@@ -166,16 +168,22 @@ def _is_tried_again(finish: Finish, run: ClaimedRun, policy: Policy, outcome: Ou
 
 def _count(finish: Finish, run: ClaimedRun, policy: Policy, reason: str) -> None:
     """A scheduled run did not do its work: one more towards the breaker."""
-    if run.trigger in _SCHEDULED:
+    if run.trigger in BY_ITSELF:
         finish.breaks = True
+        finish.probe = _probe(policy)
         finish.break_after = policy.break_after
-        finish.broken = _broken(policy, reason)
+        if policy.break_after is not None:
+            finish.broken = _broken(policy.break_after, reason)
 
 
-def _broken(policy: Policy, reason: str) -> str:
-    if policy.break_after == 1:
+def _broken(break_after: int, reason: str) -> str:
+    if break_after == 1:
         return f"a scheduled run failed: {reason}"
-    return f"{policy.break_after} scheduled runs failed in a row; the last: {reason}"
+    return f"{break_after} scheduled runs failed in a row; the last: {reason}"
+
+
+def _probe(policy: Policy) -> Micros | None:
+    return None if policy.probe is None else micros_of(policy.probe)
 
 
 def _retried(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -18,7 +19,7 @@ from ostinato.clock import SECOND, Clock, Micros, Timer, micros_of
 from ostinato.config import Settings
 from ostinato.durations import duration_text
 from ostinato.errors import NotFound, NotLoadable
-from ostinato.execution.context import RunContext
+from ostinato.execution.context import RunContext, SoftLimit
 from ostinato.execution.executors.base import LOOP_ENDED, Call, Executor, ExecutorHost
 from ostinato.execution.executors.function import AsyncFunctions, ThreadFunctions
 from ostinato.execution.executors.of_kinds import load_functions, make_executors
@@ -29,12 +30,12 @@ from ostinato.execution.outcome import Blame, Outcome, OutcomeKind, raised
 from ostinato.execution.output import CappedText
 from ostinato.execution.output_capture import output_capture
 from ostinato.execution.ping_urls import PingUrls
-from ostinato.execution.preparation import Preparation, needs_preparation
+from ostinato.execution.preparation import Preparation, UpstreamsOf, needs_preparation
 from ostinato.execution.registry import Registry
 from ostinato.execution.resources import is_exhausted, starved
 from ostinato.execution.retry import decide, undecided
 from ostinato.execution.silence import SilenceWatch
-from ostinato.execution.stops import Stop, obeyed, stopped_outcome
+from ostinato.execution.stops import Stop, disarm, halt, obeyed, softened, stopped_outcome
 from ostinato.execution.threads import WorkerThreads
 from ostinato.logs import get_logger, one_line
 from ostinato.models.ids import RunId
@@ -71,6 +72,7 @@ class ActiveRun:
         "refusal",
         "runner",
         "silence",
+        "soft_timer",
         "stop",
         "timer",
     )
@@ -87,6 +89,7 @@ class ActiveRun:
         """What comes before the call, while it is under way."""
         self.executor: Executor | None = None
         self.timer: Timer | None = None
+        self.soft_timer: Timer | None = None
         self.silence: Timer | None = None
         """Watches whether it says anything, if its policy asks for that."""
         self.stop: Stop | None = None
@@ -109,13 +112,14 @@ class Runner:
         clock: Clock,
         record: Callable[[Finish], None],
         projects: ProjectStore,
+        upstreams_of: UpstreamsOf,
         settings: Settings,
     ) -> None:
         self._registry = registry
         self._clock = clock
         self._record = record
         self._make_output = partial(CappedText, settings.output_cap, clock.now)
-        self._preparation = Preparation(registry, projects, settings, clock)
+        self._preparation = Preparation(registry, projects, upstreams_of, settings, clock)
         self._active: dict[RunId, ActiveRun] = {}
         self._dirty: set[RunContext] = set()
         self._zone = settings.tz
@@ -143,6 +147,10 @@ class Runner:
         self.idle.set()
         self.on_report: Callable[[], None] = lambda: None
         """Called, maybe from a worker thread, when there is something for take_reports."""
+        self.on_wait: Callable[[], None] = lambda: None
+        """Called, maybe from another loop, when a run begins to wait for another one."""
+        self._ever_waited = False
+        self._loop: asyncio.AbstractEventLoop | None = None
         self.on_late_end: Callable[[RunId, int], None] = lambda _, __: None
         """Called when what was given up has ended after all."""
         self.may_begin: Callable[[], Awaitable[None]] = _at_once
@@ -157,6 +165,17 @@ class Runner:
     def running(self) -> int:
         """How many runs are under way."""
         return len(self._active)
+
+    @property
+    def waiting(self) -> int:
+        """How many of them wait for other runs, and need no slot of this node meanwhile."""
+        return sum(active.context.waits > 0 for active in self._active.values()) if self._ever_waited else 0
+
+    def _waits(self) -> None:
+        """Called by a run of ours, which may wait on the loop of another app."""
+        self._ever_waited = True
+        with suppress(RuntimeError):  # our loop was closed: nothing runs there any more
+            (asyncio.get_running_loop() if self._loop is None else self._loop).call_soon_threadsafe(self.on_wait)
 
     @property
     def under_way(self) -> list[str]:
@@ -179,6 +198,7 @@ class Runner:
         if claimed.zone is None:
             claimed.zone = self._zone
         context = RunContext(claimed, self._changed, self._make_output)
+        context.on_wait = self._waits
         if self._is_draining:
             context.set_draining(True)
         active = ActiveRun(self, claimed, DEFAULT_POLICY, context)
@@ -219,6 +239,7 @@ class Runner:
 
     def open(self) -> None:
         """From now on, what functions print is output of their runs."""
+        self._loop = asyncio.get_running_loop()
         output_capture.open(self)
 
     def hush(self) -> None:
@@ -272,8 +293,8 @@ class Runner:
         self._dirty.clear()
         self.idle.set()
         for active in lost:
-            _disarm(active)
-            _halt(active, now=True)
+            disarm(active)
+            halt(active, now=True)
             if active.context.span is not None:
                 active.context.span.abandon("its node lost its lease: others took over")
         return [active.claimed.id for active in lost]
@@ -332,6 +353,11 @@ class Runner:
             if active.policy.timeout is not None:
                 ends_at = self._clock.now() + micros_of(active.policy.timeout)
                 active.timer = self._clock.call_at(ends_at, lambda: self._time_out(active))
+            if (soft := active.policy.soft_timeout) is not None:
+                active.context.soft_limit = SoftLimit(f"its soft timeout of {duration_text(soft)} is over")
+                active.soft_timer = self._clock.call_at(
+                    self._clock.now() + micros_of(soft), lambda: self._ask_to_end(active)
+                )
             if (limit := active.policy.silent) is not None:
                 active.silence = SilenceWatch(active.context, limit, self._clock, lambda: self._fall_silent(active))
             if active.policy.ping_url is not None:
@@ -353,6 +379,16 @@ class Runner:
         reason = f"timed out after {duration_text(active.policy.timeout)}"
         self._stop(active, Stop.TIMED_OUT, Ending(Cause.TIMED_OUT, reason))
 
+    def _ask_to_end(self, active: ActiveRun) -> None:
+        """Its soft timeout is over: its function may end by itself, before anything ends it."""
+        limit = active.context.soft_limit
+        if active.stop is None and limit is not None:
+            limit.is_over = True
+            if limit.ask is None:
+                active.context.see_cancel()
+            else:
+                limit.ask()
+
     def _fall_silent(self, active: ActiveRun) -> None:
         assert active.policy.silent is not None
         claimed, reason = active.claimed, f"said nothing for {duration_text(active.policy.silent)}"
@@ -366,8 +402,8 @@ class Runner:
         if active.stop is not None:
             return
         active.stop, active.ending = stop, ending
-        _disarm(active)
-        _halt(active)
+        disarm(active)
+        halt(active)
         grace = self._stop_seconds if active.executor is None else active.executor.stop_seconds
         if active.context in nested_runs.outer:
             grace += self._nested_seconds
@@ -376,11 +412,11 @@ class Runner:
 
     def _end_now(self, active: ActiveRun) -> None:
         """Record it at once; but what can be killed when it is dead, for others start it anew then."""
-        _halt(active, now=True)
+        halt(active, now=True)
         if active.executor is None or not active.executor.kill_seconds:
             self.complete(active, stopped_outcome(active, ended=True), given_up=True)
             return
-        _disarm(active)
+        disarm(active)
         active.timer = asyncio.get_running_loop().call_later(active.executor.kill_seconds, self._give_up, active)
 
     def _give_up(self, active: ActiveRun) -> None:
@@ -402,7 +438,7 @@ class Runner:
         if nested_runs.outer and not given_up and nested_runs.hold(active.context, partial(active.done, outcome)):
             return  # it ends after what it executes
         del self._active[claimed.id]
-        _disarm(active)
+        disarm(active)
         work = None if active.call is None else active.call.work
         recorded = outcome.recorded
         if outcome.kind is OutcomeKind.CUT_OFF and active.stop is None:  # by whoever ends the loop
@@ -410,6 +446,8 @@ class Runner:
         if active.stop is not None and not given_up and obeyed(active, outcome):
             said = outcome
             outcome = replace(stopped_outcome(active, ended=True), conversation=said.conversation, begun=said.begun)
+        if active.stop is None:
+            outcome = softened(active.context, outcome)
         active.call = None  # it holds the way back to `active`: without the circle, both are freed at once
         if outcome.blame is Blame.NODE and outcome.kind is OutcomeKind.PUT_OFF:
             self._tell_starved(claimed, outcome)
@@ -447,26 +485,8 @@ async def _at_once() -> None:
     """Nothing to wait for."""
 
 
-def _halt(active: ActiveRun, *, now: bool = False) -> None:
-    """Ask what is under way to end, the work or what comes before it; or end it now, before others start it anew."""
-    if active.preparing is not None:
-        active.preparing.cancel()
-    elif active.executor is not None and active.call is not None:
-        end = active.executor.kill if now else active.executor.stop
-        end(active.call)
-
-
 def _not_started(error: BaseException) -> Outcome:
     if is_exhausted(error):
         return starved(one_line(error))
     reason = f"it could not be started: {one_line(error)}"
     return Outcome(OutcomeKind.FAILED, reason, raised(error).error, cause=Cause.NOT_STARTED, begun=False)
-
-
-def _disarm(active: ActiveRun) -> None:
-    if active.timer is not None:
-        active.timer.cancel()
-        active.timer = None
-    if active.silence is not None:
-        active.silence.cancel()
-        active.silence = None

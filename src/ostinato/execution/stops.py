@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 
 from ostinato.execution.executors.function import ThreadFunctions
 from ostinato.execution.outcome import Blame, Outcome, OutcomeKind
+from ostinato.models.states import Cause
 from ostinato.models.work_kinds import is_task
 
 if TYPE_CHECKING:
+    from ostinato.execution.context import RunContext
     from ostinato.execution.runner import ActiveRun
 
-__all__ = ["Stop", "obeyed", "stopped_outcome"]
+__all__ = ["Stop", "disarm", "halt", "obeyed", "softened", "stopped_outcome"]
 
 
 class Stop(Enum):
@@ -58,3 +60,32 @@ def _goes_back(active: ActiveRun) -> bool:
     """Whether its task asks for it, if a node that stops cuts it off."""
     definition = None if active.call is None else active.call.definition
     return definition is not None and definition.requeue_on_drain
+
+
+def softened(context: RunContext, outcome: Outcome) -> Outcome:
+    """The outcome; of what returned because it saw that its soft timeout was over, that."""
+    limit = context.soft_limit
+    if limit is None or not limit.is_over or not context.saw_cancel or outcome.kind is not OutcomeKind.RETURNED:
+        return outcome
+    return Outcome(OutcomeKind.FAILED, f"stopped early: {limit.text}", cause=Cause.TIMED_OUT)
+
+
+def halt(active: ActiveRun, *, now: bool = False) -> None:
+    """Ask what is under way to end, the work or what comes before it; or end it now, before others start it anew."""
+    if active.preparing is not None:
+        active.preparing.cancel()
+    elif active.executor is not None and active.call is not None:
+        end = active.executor.kill if now else active.executor.stop
+        end(active.call)
+
+
+def disarm(active: ActiveRun) -> None:
+    if active.timer is not None:
+        active.timer.cancel()
+        active.timer = None
+    if active.soft_timer is not None:
+        active.soft_timer.cancel()
+        active.soft_timer = None
+    if active.silence is not None:
+        active.silence.cancel()
+        active.silence = None

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from typing import NewType, Protocol
 
 from ostinato.errors import InvalidInput
 
-__all__ = ["DeliveryId", "IncidentId", "NodeId", "RuleId", "RunId", "RunLike", "ScheduleId", "run_id"]
+__all__ = ["DeliveryId", "IncidentId", "NodeId", "RuleId", "RunId", "RunIds", "RunLike", "ScheduleId", "run_id"]
 
 ScheduleId = NewType("ScheduleId", int)
 RunId = NewType("RunId", int)
@@ -14,6 +15,15 @@ NodeId = NewType("NodeId", str)
 IncidentId = NewType("IncidentId", int)
 RuleId = NewType("RuleId", int)
 DeliveryId = NewType("DeliveryId", int)
+
+
+class RunIds(list[RunId]):
+    """The runs that were asked for, in their order."""
+
+    def __init__(self, ids: Iterable[RunId] = (), known: Collection[RunId] = ()) -> None:
+        super().__init__(ids)
+        self.known = frozenset(known)
+        """Those of them that were active before, under the same key."""
 
 
 class Numbered(Protocol):

@@ -149,6 +149,7 @@ class IncidentFilter:
     state: IncidentState | None = None
     subject: str | None = None
     project: str | None = None
+    """Or NO_PROJECT, for those that are in none."""
     before_id: IncidentId | None = None
     """Behind this one in that order."""
     before_open: bool = True

@@ -114,9 +114,9 @@ def secret_fields(kind: str) -> Sequence[str]:
 
 
 def default_policy(kind: str) -> dict[str, Any]:
-    """What holds for this kind of work, unless its policy says otherwise: its timeout and its retry, if it has some."""
+    """What holds for this kind of work unless its policy says otherwise: its timeout, retry and breaker, if any."""
     found = find_kind(kind)
-    own = {} if found is None else {"timeout": found.timeout, "retry": found.retry}
+    own = {} if found is None else {"timeout": found.timeout, "retry": found.retry, "break_after": found.break_after}
     return {name: value for name, value in own.items() if value is not None}
 
 

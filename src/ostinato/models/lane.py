@@ -97,3 +97,7 @@ class Lane:
     """When the oldest run that could start became ready."""
     rate_from: Micros = 0
     """When the bucket of its rate was empty."""
+    paused_by: str | None = None
+    """Who paused it; null if nobody knows."""
+    paused_at: datetime | None = None
+    """When it was paused."""

@@ -69,6 +69,8 @@ class PublishedRun(msgspec.Struct, frozen=True, gc=False):
     zone: str | None
     """Of its schedule; whoever tells a run without one fills it in."""
     trace_id: str | None = None
+    started_by: str | None = None
+    cancelled_by: str | None = None
 
     @property
     def ended(self) -> bool:

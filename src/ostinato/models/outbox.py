@@ -30,6 +30,7 @@ class OutboxBody(msgspec.Struct, frozen=True, omit_defaults=True):
     policy: str
     due_at: Annotated[Micros, msgspec.Meta(ge=0, le=_LAST_INSTANT)]
     key: str | None = None
+    scope: str | None = None
     trace: str | None = None
 
     def stored(self, task: str) -> StoredWork:

@@ -45,6 +45,7 @@ from ostinato.models.policy_values import (
 
 __all__ = [
     "DEFAULT",
+    "NO_RETRY",
     "SECRET_POLICIES",
     "CatchUp",
     "Covers",
@@ -70,6 +71,8 @@ __all__ = [
 ]
 
 DEFAULT = Policy()
+NO_RETRY = Retry(max=0)
+"""What a schedule that is to run once has, unless a retry is asked for: one execution, over errors and crashes."""
 
 
 def make_policy(given: Mapping[str, Any], base: Policy = DEFAULT) -> Policy:
@@ -110,7 +113,7 @@ def _read(field: PolicyField, value: Any, now: Any) -> Any:
 _TEXTS = {"session": check_session, "ping_url": check_ping_url}
 """Texts that are more than a name."""
 _VALUES = {
-    Retry: "its fields are max, base, longest, spread, covers",
+    Retry: "its fields are max, base, longest, spread, covers, on, never",
     Keep: "its fields are age, count",
     Gate: "give a command, or its fields, command and timeout",
     Budget: "its fields are per_run_usd, per_day_usd, per_day_runs",
@@ -186,6 +189,9 @@ def policy_text(policy: Policy) -> str:
     }
     if "retry" in given and policy.retry.covers is Covers.ALL:
         del given["retry"]["covers"]  # as it was stored before there was a choice: another text would be an edit
+    for name in ("on", "never"):
+        if "retry" in given and not given["retry"][name]:
+            del given["retry"][name]
     return msgspec.json.encode(given).decode()
 
 

@@ -84,6 +84,16 @@ class Policy:
             is_of_kind=True,
         ),
     ] = None
+    soft_timeout: Annotated[
+        timedelta | None,
+        About(
+            "Soft timeout",
+            "After this long a function is asked to end, before its timeout ends it.",
+            Group.FAILURE,
+            written=": a coroutine gets SoftTimeout, and other functions see run.cancelled",
+            says={None: "A function is not asked to end early.", ...: "A function is asked to end after {}."},
+        ),
+    ] = None
     silent: Annotated[
         timedelta | None,
         About(
@@ -106,14 +116,33 @@ class Policy:
         ),
     ] = None
     break_after: Annotated[
-        int,
+        int | None,
         About(
             "Break after",
             "This many failures in a row switch the schedule off.",
             Group.FAILURE,
-            says={1: "Any failure switches it off.", ...: "{} failures in a row switch it off."},
+            written=", such as 3",
+            says={
+                None: "Failures never switch it off.",
+                1: "Any failure switches it off.",
+                ...: "{} failures in a row switch it off.",
+            },
+            is_of_kind=True,
         ),
-    ] = 3
+    ] = None
+    probe: Annotated[
+        timedelta | None,
+        About(
+            "Probe",
+            "When failures have switched it off, one run is tried each time this has passed; a success switches it on.",
+            Group.FAILURE,
+            written=", such as 1h",
+            says={
+                None: "Once failures have switched it off, it stays off.",
+                ...: "Once failures have switched it off, one run is tried every {}.",
+            },
+        ),
+    ] = None
     fresh: Annotated[
         timedelta | None,
         About(
@@ -247,9 +276,11 @@ class MessageOptions(TypedDict, total=False):
     catch_up_cap: int
     retry: Retry | int | Mapping[str, Any]
     timeout: Duration | None
+    soft_timeout: Duration | None
     silent: Duration | None
     max_age: Duration | None
-    break_after: int
+    break_after: int | None
+    probe: Duration | None
     fresh: Duration | None
     priority: int
     checks: Iterable[str]

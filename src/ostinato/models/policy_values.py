@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
@@ -33,6 +33,7 @@ __all__ = [
     "check_ping_url",
     "check_session",
     "check_whole",
+    "exception_name",
     "positive_duration",
 ]
 
@@ -70,6 +71,9 @@ class Covers(StrEnum):
     ALL = "all"
     START = "start"
 
+
+Exceptions = Iterable[type[BaseException] | str] | type[BaseException] | str
+"""Some exceptions, or one: classes, or their names as `httpx.ConnectError`."""
 
 MOST = 2**31 - 1
 """The greatest whole number that is taken: enough for everything, and every database holds it."""
@@ -199,6 +203,11 @@ class Retry:
             choices={"all": "every failure", "start": "only before the work began"},
         ),
     ]
+    on: Annotated[
+        tuple[str, ...],
+        About("Only on", "Of the exceptions that a function raises only these are tried again; empty: all."),
+    ]
+    never: Annotated[tuple[str, ...], About("Never on", "The exceptions that are never tried again.")]
 
     def __init__(
         self,
@@ -207,6 +216,8 @@ class Retry:
         longest: Duration = timedelta(seconds=30),
         spread: float = 0.25,
         covers: Covers | Literal["all", "start"] = Covers.ALL,
+        on: Exceptions = (),
+        never: Exceptions = (),
     ) -> None:
         if isinstance(spread, bool) or not isinstance(spread, (int, float)) or not 0 <= spread <= 1:
             raise InvalidInput(f"retry.spread cannot be {spread!r}", field="retry.spread", hint="give 0 to 1")
@@ -215,6 +226,42 @@ class Retry:
         object.__setattr__(self, "longest", parse_duration(longest, field="retry.longest"))
         object.__setattr__(self, "spread", spread)
         object.__setattr__(self, "covers", check_choice(Covers, "retry.covers", covers))
+        object.__setattr__(self, "on", _exception_names("retry.on", on))
+        object.__setattr__(self, "never", _exception_names("retry.never", never))
+
+    @property
+    def judges(self) -> bool:
+        """Whether it asks what was raised."""
+        return bool(self.on or self.never)
+
+    def allows(self, raised: Sequence[str]) -> bool:
+        """Whether an exception is tried again: the names of its class and of those that it inherits from."""
+        if not raised:
+            return True  # nothing was raised: its node was lost, it took too long
+        return not any(name in raised for name in self.never) and (
+            not self.on or any(name in raised for name in self.on)
+        )
+
+
+def exception_name(kind: type[BaseException]) -> str:
+    """As a policy is stored with it: of a builtin its name, else the module too."""
+    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+
+
+_NAME = re.compile(r"[^\W\d]\w*|<locals>")
+
+
+def _exception_names(field: str, given: Exceptions) -> tuple[str, ...]:
+    some = [given] if isinstance(given, (str, type)) else given
+    names = [exception_name(one) if isinstance(one, type) and issubclass(one, BaseException) else one for one in some]
+    for name in names:
+        if not isinstance(name, str) or not all(map(_NAME.fullmatch, name.split("."))):
+            raise InvalidInput(
+                f"{field} cannot be {name!r}",
+                field=field,
+                hint="give exceptions: TimeoutError, or by name as httpx.ConnectError",
+            )
+    return tuple(names)
 
 
 @dataclass(frozen=True, slots=True, init=False)

@@ -58,7 +58,7 @@ def held_until(channel: Channel, kind: NoticeKind, at: datetime, now: datetime) 
         return None
     free = now
     if channel.digest is not None and kind is not NoticeKind.DIGEST:
-        timing = parse_timing(channel.digest, tz=channel.zone).anchored(from_micros(channel.created_at))
+        timing = parse_timing(channel.digest, tz=channel.zone, stored=True).anchored(from_micros(channel.created_at))
         free = max(now, timing.next_after(at) or now)
     if channel.quiet is not None:
         free = parse_quiet(channel.quiet).until(channel.zone, free) or free

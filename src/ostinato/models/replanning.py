@@ -28,9 +28,9 @@ class Replan:
         return self.schedule.id
 
 
-def due_by_now(timing: str, zone: str, anchor_at: Micros, now: Micros) -> Micros | None:
+def due_by_now(name: str, timing: str, zone: str, anchor_at: Micros, now: Micros) -> Micros | None:
     """The first due time after now; what counts from a finish is due one interval from now at the latest."""
-    parsed = parse_timing(timing, tz=zone).anchored(from_micros(min(anchor_at, now)))
+    parsed = parse_timing(timing, tz=zone, name=name, stored=True).anchored(from_micros(min(anchor_at, now)))
     if parsed.after_finish is not None:
         return now + micros_of(parsed.after_finish)
     following = parsed.next_after(from_micros(now))
@@ -42,9 +42,9 @@ def replan(schedule: DueSchedule, now: Micros) -> Replan | None:
 
     One that is paused does so on purpose. One that was enabled in the future begins now.
     """
-    if schedule.paused_since is not None:
+    if schedule.paused_since is not None or schedule.follows:
         return None
-    due = due_by_now(schedule.timing, schedule.zone, schedule.anchor_at, now)
+    due = due_by_now(schedule.name, schedule.timing, schedule.zone, schedule.anchor_at, now)
     if due is None or due >= schedule.next_at:
         return None
     return Replan(schedule, min(schedule.anchor_at, now), due)

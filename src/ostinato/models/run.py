@@ -6,17 +6,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from ostinato.clock import Micros, micros_of
-from ostinato.models.budget import UNKNOWN
 from ostinato.models.ids import NodeId, RunId, ScheduleId
 from ostinato.models.output import OutputPart
 from ostinato.models.policy import Policy, policy_text
 from ostinato.models.project import Conversation
 from ostinato.models.states import ENDS, Cause, RunState, Trigger
+from ostinato.models.upstream import Upstream
 from ostinato.models.work import Unreadable, Work, work_text
 
 __all__ = [
@@ -38,14 +38,12 @@ __all__ = [
     "RunFilter",
     "SessionUsage",
     "StoredWork",
-    "cancelled",
     "concerns_people",
     "ended_as",
     "is_failing",
     "queued_run",
     "stored_work",
     "tells",
-    "unstorable",
 ]
 
 
@@ -108,6 +106,7 @@ class Run:
     work: Work | Unreadable
     project: str | None = None
     schedule_id: ScheduleId | None = None
+    """Null, although it has the name of a schedule, if that was deleted after its run."""
     zone: str | None = None
     """Of its schedule."""
     waiting: bool = False
@@ -118,6 +117,10 @@ class Run:
     """The fields that are not here as a whole: a list leaves out what is long."""
     trace_id: str | None = None
     """The trace that it belongs to, if whoever asked for it, or its node, was traced: 32 hexadecimal digits."""
+    started_by: str | None = None
+    """Who asked for it, as the audit log names them; null if that was a schedule or a program."""
+    cancelled_by: str | None = None
+    """Who asked for its end, while that is to come and when it has come; null if that was no person."""
 
     @property
     def ended(self) -> bool:
@@ -166,9 +169,24 @@ class NewRun:
     later: bool = False
     """Whether it queues up in its session only when it is ready, and holds up nobody before."""
     key: str | None = None
+    scope: str | None = None
+    """Where its key is unique, if that is not its task alone."""
     project: str | None = None
     trace: str | None = None
     """What it is a part of: trace_context.py has the form."""
+    started_by: str | None = None
+    """Who asked for it; None for a schedule and for a program."""
+    after: tuple[RunId, ...] = ()
+    """The runs of other schedules whose ends it answers."""
+
+    @property
+    def key_scope(self) -> str | None:
+        """Where its key is unique while the run is active, as its row has it; None without a key."""
+        if self.key is None:
+            return None
+        if self.scope is not None:
+            return f"scope:{self.scope}"
+        return f"kind:{self.kind}" if self.task is None else f"task:{self.task}"
 
     @property
     def finished_at(self) -> Micros | None:
@@ -192,8 +210,10 @@ def queued_run(
     schedule_id: ScheduleId | None = None,
     session: str | None = None,
     key: str | None = None,
+    scope: str | None = None,
     project: str | None = None,
     trace: str | None = None,
+    started_by: str | None = None,
 ) -> NewRun:
     """A run that may start when it is ready, which is its due time if nothing else is said.
 
@@ -211,8 +231,10 @@ def queued_run(
         expires_at=None if policy.max_age is None else waits_from + micros_of(policy.max_age),
         session=session,
         key=key,
+        scope=scope,
         project=project,
         trace=trace,
+        started_by=started_by,
     )
 
 
@@ -246,6 +268,8 @@ class ClaimedRun:
     """As its row has it: trace_context.py has the form."""
     outer: Sequence[RunId] = ()
     """The runs that it is executed inside of, the innermost first, if there are any in this database."""
+    upstreams: Sequence[Upstream] = ()
+    """The runs of other schedules that it came after, if it did, in the order in which they ended."""
 
 
 class OuterRun(NamedTuple):
@@ -297,9 +321,12 @@ class Finish:
     """How the ended attempt is called in the list of attempts, for a run that goes back to the queue."""
     breaks: bool | None = None
     """For scheduled runs: True counts towards the breaker, False resets it, None leaves it."""
-    break_after: int = 0
+    break_after: int | None = None
+    """How many failures trip the breaker; None for no number of them."""
+    probe: Micros | None = None
+    """After how long a run is tried of a schedule that the breaker has switched off, if its policy says so."""
     broken: str | None = None
-    """The reason that the schedule gets when the breaker trips."""
+    """The reason that the schedule gets when the breaker trips, or when its last run has failed."""
     given_up: bool = False
     """Its code was told to stop, did not, and goes on: it occupies its schedule's name until it ends."""
     abandoned: bool = False
@@ -315,8 +342,8 @@ class Finish:
     """For a run of a session: what this attempt alone used; None if it told nothing of that."""
     fresh: Micros | None = None
     """Of a success: for how long the schedule counts as fresh by it, if its policy says so."""
-    delete_schedule: bool = False
-    """Delete the schedule with this end, if nothing is left for it to do."""
+    ends_schedule: bool = False
+    """If its schedule has nothing left to do, it is deleted after this success, or switched off after this failure."""
     schedule: str | None = None
     """The schedule's name, for the log."""
     task: str | None = None
@@ -380,48 +407,6 @@ def ended_as(cause: Cause) -> RunState:
     return _ENDED_AS.get(cause, RunState.CANCELLED)
 
 
-def cancelled(finish: Finish, ending: Ending) -> Finish:
-    """The same finish, if the run was to be tried again and somebody wants it to stop."""
-    return replace(
-        finish,
-        state=ending.state,
-        cause=ending.cause,
-        reason=ending.reason,
-        ready_at=None,
-        attempt_state=None,
-        counted=True,
-    )
-
-
-def unstorable(finish: Finish, why: str) -> Finish:
-    """What is recorded instead of a finish that the database does not take."""
-    return Finish(
-        id=finish.id,
-        token=finish.token,
-        state=RunState.FAILED,
-        started_at=finish.started_at,
-        finished_at=finish.finished_at,
-        cause=Cause.NOT_RECORDED,
-        reason=f"its outcome could not be stored: {why.encode('ascii', 'backslashreplace').decode()}",
-        schedule_id=finish.schedule_id,
-        session=finish.session,
-        schedule=finish.schedule,
-        task=finish.task,
-        attempt=finish.attempt,
-        due_at=finish.due_at,
-        count=finish.count,
-        name=finish.name,
-        subject=finish.subject,
-        cost=None if finish.cost is None else UNKNOWN,
-        usage=finish.usage,
-        abandoned=True,
-        project=finish.project,
-        notify=finish.notify,
-        trace=finish.trace,
-        begins_trace=finish.begins_trace,
-    )
-
-
 def is_failing(finish: Finish) -> bool:
     """Whether it ended in a way that people have to know of."""
     return finish.state is RunState.FAILED or finish.cause is Cause.ERRORS
@@ -459,16 +444,23 @@ class RunFilter:
     """Which runs to list, newest first."""
 
     schedule_id: ScheduleId | None = None
+    removed: str | None = None
+    """Those of a schedule of this name that was deleted after its run, beside those of a given `schedule_id`."""
     task: str | None = None
     session: str | None = None
     project: str | None = None
+    """Or NO_PROJECT, for those that are in none."""
     lane: str | None = None
     trigger: Trigger | None = None
     states: tuple[RunState, ...] = ()
     causes: tuple[Cause, ...] = ()
     due_from: Micros | None = None
     due_until: Micros | None = None
+    search: str | None = None
+    """Part of the name of its schedule, of its task or of its session, whatever the case."""
     before_id: RunId | None = None
+    from_id: RunId | None = None
+    """The oldest to look at. A search goes over the ledger row by row: this bounds it."""
     limit: int = 50
     brief: bool = False
     """Whether what is long is cut."""

@@ -21,6 +21,7 @@ from ostinato.models.notification import NoticeKind
 from ostinato.models.policy import Policy, load_policy, notify_of
 from ostinato.models.run import Ending, NewRun, Run
 from ostinato.models.states import Cause, RunState, Trigger
+from ostinato.models.upstream import UpstreamEnd
 from ostinato.models.work import Unreadable, Work
 from ostinato.timing import Timing, parse_timing
 
@@ -68,6 +69,8 @@ class Schedule:
     policy: Policy
     project: str | None
     owner: str
+    made_by: str | None
+    """Who added it; null if nobody wrote it down."""
     enabled: bool
     broken: str | None
     """Why it does not run, or null."""
@@ -78,7 +81,7 @@ class Schedule:
     """Why it was switched off: the note of the user who did it."""
     next_run_at: datetime | None
     next_run_reason: str | None
-    """Why it is not due, or why it is paused until then."""
+    """Why it is not due, or why it is paused until then; of one that is broken, when it is tried again."""
     paused_since: datetime | None
     """The first due time that it skips while it is paused."""
     remaining: int | None
@@ -90,8 +93,16 @@ class Schedule:
     updated_at: datetime
     anchor_at: datetime
     """Where the grid of an `every` begins: the moment of enabling, unless the timing says its own."""
+    off_by: str | None = None
+    """Who switched it off; null for its breaker, and where its code says so."""
+    off_at: datetime | None = None
+    """When somebody switched it off."""
+    paused_cause: Cause | None = None
+    """Why it is paused, as one word."""
     active: bool = False
     """Whether something of it is queued or running."""
+    probe_at: datetime | None = None
+    """When a run of it is tried, although it is broken; null if its policy does not ask for that."""
     fresh_until: datetime | None = None
     """When it must have succeeded again; null if its policy does not ask for that, or if it is late already."""
     origin: str | None = None
@@ -100,6 +111,8 @@ class Schedule:
     overrides: Overrides = field(default_factory=dict)
     changes: tuple[FieldChange, ...] = ()
     """Which fields people changed of what its code declares, and which the code changed since it was first declared."""
+    follows: bool = False
+    """Whether it runs after other schedules, and so has no due times of its own."""
 
     @property
     def late(self) -> bool:
@@ -117,6 +130,8 @@ class Schedule:
             return ScheduleState.PAUSED if self.paused_since is not None else ScheduleState.ON
         if not self.enabled and self.remaining != 0:
             return ScheduleState.OFF
+        if self.follows and self.remaining != 0:
+            return ScheduleState.ON
         return ScheduleState.ON if self.active else ScheduleState.FINISHED
 
     @property
@@ -132,7 +147,7 @@ class Schedule:
     @property
     def anchored_timing(self) -> Timing:
         """Its timing as the engine counts: a grid begins at its anchor. TimingError if it cannot be read."""
-        return parse_timing(self.timing, tz=self.zone).anchored(self.anchor_at)
+        return parse_timing(self.timing, tz=self.zone, name=self.name, stored=True).anchored(self.anchor_at)
 
     @property
     def revision(self) -> Revision:
@@ -162,6 +177,8 @@ class ScheduleDraft:
     """The first due time if it is new, or if its timing changed."""
     after_finish: Micros | None
     remaining: int | None
+    follows: bool = False
+    """Whether it runs after other schedules, and is never due by the clock."""
     off_note: str | None = None
     """Why one is off although its code asks for it to be on."""
     fresh_at: Micros | None = None
@@ -170,24 +187,34 @@ class ScheduleDraft:
     """What the code says of each field, as the store keeps it."""
     overrides: str | None = None
     """Which of these people changed, as the store keeps it."""
+    made_by: str | None = None
+    """Who adds it, if it is new."""
     by: str = SOMEBODY
     """Who changes it; not stored, unless the code declares what is changed."""
     names_zone: bool = True
     """Whether its code names the zone, or has that of its app or its machine; not stored either."""
+    may_switch_on: bool = True
+    """Whether it may switch on what the breaker switched off or what ran as often as it should: its checks have passed.
+    Not stored."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScheduleChange:
-    """The switch of a schedule: what enable and disable write together."""
+    """The switch of a schedule: what enable and disable write together. Either clears what broke it."""
 
     enabled: bool
-    broken: str | None
     off_note: str | None
     anchor_at: Micros
     next_at: Micros | None
     remaining: int | None
     overrides: str | None = None
     """What people have changed of what the code declares, with this."""
+    ends_retries: bool = False
+    """Whether its runs that wait for another attempt end with this."""
+    off_by: str | None = None
+    """Who switches it off."""
+    off_at: Micros | None = None
+    """When they do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +245,8 @@ class ScheduleState(StrEnum):
     FINISHED = "finished"
     """Without a further due time, for its timing has none or it ran as often as it should; nothing of it is active."""
     ORPHANED = "orphaned"
+    FAILING = "failing"
+    """Of its runs that succeeded or failed, the last one failed: whatever else it is."""
 
 
 class ScheduleSort(StrEnum):
@@ -241,6 +270,7 @@ class ScheduleFilter:
     owner: str | None = None
     """Or its kind, which stands before a colon: `crontab` finds `crontab:HOST:/path`."""
     project: str | None = None
+    """Or NO_PROJECT, for those that are in none."""
     enabled: bool | None = None
     state: ScheduleState | None = None
     unknown: tuple[str, ...] = ()
@@ -254,11 +284,12 @@ class ScheduleFilter:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleRow:
-    """A schedule in a list, with what the next page begins after and how many runs of it are active."""
+    """A schedule in a list, what the next page begins after, and how many of its runs are active, and queued."""
 
     schedule: Schedule
     key: tuple[int | str | None, str]
     active: int
+    queued: int
 
 
 class RecentRun(msgspec.Struct, gc=False, omit_defaults=True):
@@ -295,26 +326,43 @@ class DueSchedule:
     paused_since: Micros | None
     paused_reason: str | None
     paused_cause: Cause | None
+    follows: bool
+    """Whether it runs after other schedules."""
     active: tuple[RunId, ...]
     """Runs of it that run or could run now, oldest first."""
     waiting: tuple[RunId, ...]
     """Runs of it that wait for their turn, oldest first."""
     given_up: tuple[RunId, ...] = ()
     """Runs of its name that were given up and whose code goes on, oldest first."""
+    broken: str | None = None
+    """Why the breaker has switched it off; what is due then is a probe."""
+    ends: tuple[UpstreamEnd, ...] = ()
+    """Ends of other schedules' runs that it has not answered yet, oldest first."""
 
     @property
     def anchored_timing(self) -> Timing:
         """Its timing as the engine counts: a grid begins at its anchor. TimingError if it cannot be read."""
-        return parse_timing(self.timing, tz=self.zone).anchored(from_micros(self.anchor_at))
+        return parse_timing(self.timing, tz=self.zone, name=self.name, stored=True).anchored(
+            from_micros(self.anchor_at)
+        )
 
-    def left_out(self, state: RunState, cause: Cause, reason: str, first: Micros, last: Micros, count: int) -> NewRun:
+    def left_out(
+        self,
+        state: RunState,
+        cause: Cause,
+        reason: str,
+        first: Micros,
+        last: Micros,
+        count: int,
+        trigger: Trigger = Trigger.SCHEDULE,
+    ) -> NewRun:
         """One row for due times from `first` to `last` that nothing is executed for."""
         return NewRun(
             kind=self.kind,
             task=self.task,
             work=self.work,
             policy=self.policy,
-            trigger=Trigger.SCHEDULE,
+            trigger=trigger,
             due_at=first,
             ready_at=first,
             lane=load_policy(self.policy).lane,
@@ -372,3 +420,9 @@ class FirePlan:
     """Why those end."""
     notices: tuple[Notice, ...] = ()
     """What people are told of it."""
+    probes: bool = False
+    """It is broken already, and a run of it is tried: nothing new is told."""
+    follows: bool = False
+    """It answers ends of other schedules' runs."""
+    held: tuple[RunId, ...] = ()
+    """Runs of other schedules whose ends wait for those of others."""

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Literal
@@ -203,6 +203,8 @@ class Sent:
     """Queued runs that had to go for it."""
     cancelled: Sequence[RunId] = ()
     """Runs under way that it interrupts."""
+    is_new: bool = field(default=True, compare=False)
+    """Whether it had not been sent before."""
 
 
 def queued_message(message: Message, now: Micros) -> NewRun:
@@ -230,8 +232,8 @@ def skipped_message(message: Message, ending: Ending, now: Micros) -> NewRun:
 def known_message(id: RunId, cause: str | None, result: str | None) -> Sent:
     """What was answered to a message that is sent a second time, by its row."""
     if cause == Cause.DEBOUNCED and result is not None:
-        return Sent(Delivery.DEBOUNCED, RunId(msgspec.json.decode(result, type=_Carrier).run))
-    return Sent(Delivery.STALE if cause == Cause.STALE else Delivery.QUEUED, id)
+        return Sent(Delivery.DEBOUNCED, RunId(msgspec.json.decode(result, type=_Carrier).run), is_new=False)
+    return Sent(Delivery.STALE if cause == Cause.STALE else Delivery.QUEUED, id, is_new=False)
 
 
 def used(usage: Mapping[str, float]) -> dict[str, int | None]:

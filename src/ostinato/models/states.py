@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from ostinato.errors import IllegalTransition
 
-__all__ = ["ACTIVE", "ENDS", "STARTS", "TRANSITIONS", "Cause", "RunState", "Trigger", "check_transition"]
+__all__ = ["ACTIVE", "BY_ITSELF", "ENDS", "STARTS", "TRANSITIONS", "Cause", "RunState", "Trigger", "check_transition"]
 
 
 class RunState(StrEnum):
@@ -43,6 +43,12 @@ class Trigger(StrEnum):
     MESSAGE = "message"
     CHECK_IN = "check_in"
     """A machine checked in while nothing was due."""
+    AFTER = "after"
+    """A run of another schedule ended."""
+
+
+BY_ITSELF: frozenset[Trigger] = frozenset({Trigger.SCHEDULE, Trigger.CATCH_UP, Trigger.AFTER})
+"""What starts a run of a schedule without anybody asking for it: the breaker counts these."""
 
 
 class Cause(StrEnum):
@@ -56,6 +62,8 @@ class Cause(StrEnum):
     """Its gate said no, or failed."""
     BUDGET = "budget"
     """The budget of its schedule, or its own, is used up."""
+    UPSTREAM = "upstream"
+    """The run of another schedule that it comes after ended otherwise, or others did not end in time."""
     DEBOUNCED = "debounced"
     """Another run carries its payload."""
     DROPPED = "dropped"

@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Literal, Union, get_args, get_origin, get_type
 
 from ostinato.errors import InvalidInput
 from ostinato.logs import one_line
-from ostinato.models.policy_values import Retry, check_key, positive_duration
+from ostinato.models.policy_values import Retry, check_key, check_whole, positive_duration
 
 __all__ = [
     "KIND_PREFIX",
@@ -241,6 +241,8 @@ class WorkKind:
     """How long an attempt may take, unless its policy says otherwise."""
     retry: Retry | None = None
     """What is tried again, unless its policy says otherwise; None for what holds for everything."""
+    break_after: int | None = None
+    """How many failures in a row switch a schedule off, unless its policy says otherwise; None for no such number."""
     needs_admin: bool = True
     """Whether only an admin may ask for it over REST: so it is for what executes code."""
     main: tuple[str, ...] = ()
@@ -276,6 +278,8 @@ class WorkKind:
             check_flag(self.flag)
         if self.timeout is not None:
             positive_duration("timeout", self.timeout)
+        if self.break_after is not None:
+            check_whole("break_after", self.break_after, 1)
 
     @property
     def name(self) -> str:

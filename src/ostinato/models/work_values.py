@@ -341,13 +341,14 @@ _BEFORE_IT_BEGAN = Retry(covers="start")
 
 OUR_KINDS = (
     WorkKind(Function, "", "Task", needs_admin=False, flag="task", bare=True, fresh=True),
-    WorkKind(Shell, f"{_EXECUTORS}.shell:Shells", "Shell", "5m", bare=True),
-    WorkKind(Agent, f"{_EXECUTORS}.agent.executor:Agents", "Agent", "30m", _BEFORE_IT_BEGAN, bare=True),
+    WorkKind(Shell, f"{_EXECUTORS}.shell:Shells", "Shell", "5m", break_after=3, bare=True),
+    WorkKind(Agent, f"{_EXECUTORS}.agent.executor:Agents", "Agent", "30m", _BEFORE_IT_BEGAN, 3, bare=True),
     WorkKind(
         Http,
         f"{_EXECUTORS}.http.executor:HttpCalls",
         "HTTP",
         "1m",
+        break_after=3,
         needs_admin=False,
         main=("method", "url"),
         bare=True,

@@ -176,7 +176,8 @@ class Notifier:
     async def _owe_digest(self, rule: Rule, now: Micros) -> None:
         next_at: Micros | None = None
         try:
-            following = parse_timing(rule.digest or "", tz=rule.zone).next_after(from_micros(now))
+            timing = parse_timing(rule.digest or "", tz=rule.zone, stored=True)
+            following = timing.anchored(from_micros(rule.created_at)).next_after(from_micros(now))
             next_at = None if following is None else to_micros(following)
         except OstinatoError as error:
             log.error("rule %s for channel %s makes no more summaries: %s", rule.id, rule.channel, one_line(error))

@@ -17,6 +17,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from ostinato.models import work
 from ostinato.models.access import AuditEntry, Role, Token
+from ostinato.models.blocking import BlockedBy
 from ostinato.models.incident import Incident as IncidentModel
 from ostinato.models.incident import RepeatedRun
 from ostinato.models.installed_kinds import added_kinds
@@ -232,14 +233,16 @@ class Run(Answer):
     """The zone of its schedule, or of the settings."""
     cut: Sequence[Literal["work", "result", "error"]] | UnsetType = UNSET
     """Fields that were too long for a list and are cut."""
+    blocked_by: BlockedBy | UnsetType | None = UNSET
+    """What keeps it from starting, followed to its root; null if nothing does. Only where this run is asked for."""
 
 
-def run_answer(run: RunModel, zone: str | None = None) -> Run:
+def run_answer(run: RunModel, zone: str | None = None, *, blocked_by: BlockedBy | UnsetType | None = UNSET) -> Run:
     """A run; `zone` is told for one that has no schedule, `cut` for one that is not here as a whole."""
-    return Run.of(run, work=_work(run.work), zone=run.zone or zone, cut=run.cut or UNSET)
+    return Run.of(run, work=_work(run.work), zone=run.zone or zone, cut=run.cut or UNSET, blocked_by=blocked_by)
 
 
-@answer_of(ScheduleModel, "anchor_at", "active", "declared", "overrides")
+@answer_of(ScheduleModel, "anchor_at", "made_by", "active", "declared", "overrides")
 class Schedule(Answer):
     """A durable, named row: timing, work and policy."""
 
@@ -250,14 +253,23 @@ class Schedule(Answer):
     last_run: Run | None
     running: int | UnsetType
     """How many of its runs are queued or running."""
+    queued: int | UnsetType
+    """How many of these are queued: none of its work is running if that is all of them."""
     recent: Sequence[RecentRun] | UnsetType = UNSET
     """Its last runs, oldest first; only on request."""
+    blocked_by: BlockedBy | UnsetType | None = UNSET
+    """What keeps it from running, followed to its root; null if nothing does. Only where this schedule is asked for."""
 
 
 def schedule_answer(
-    schedule: ScheduleModel, running: int | None = None, recent: Sequence[RecentRun] | None = None
+    schedule: ScheduleModel,
+    running: int | None = None,
+    queued: int | None = None,
+    recent: Sequence[RecentRun] | None = None,
+    *,
+    blocked_by: BlockedBy | UnsetType | None = UNSET,
 ) -> Schedule:
-    """A schedule; with how many of its runs are active, and its last ones, where these are known."""
+    """A schedule; with how many of its runs are active and queued, and its last ones, where these are known."""
     return Schedule.of(
         schedule,
         work=_work(schedule.work),
@@ -265,7 +277,9 @@ def schedule_answer(
         note=schedule.note or None,
         last_run=None if schedule.last_run is None else run_answer(schedule.last_run),
         running=UNSET if running is None else running,
+        queued=UNSET if queued is None else queued,
         recent=UNSET if recent is None else recent,
+        blocked_by=blocked_by,
     )
 
 
@@ -403,6 +417,8 @@ class Me(Answer):
     """The version of the server."""
     zone: str
     """The zone of the server's settings."""
+    db: str | None
+    """What `--db` names this ledger on the server's machine; null for viewers, and where the URL has a password."""
 
 
 class MadeLogin(Me):

@@ -30,7 +30,7 @@ from ostinato.models.work_kinds import Work
 from ostinato.service.pages import Page, check_limit, cursor_text, read_cursor
 from ostinato.stores.base import Store
 
-__all__ = ["AuditService", "acting", "audited", "changed_by", "current_actor", "is_program", "note"]
+__all__ = ["AuditService", "acting", "asked_by", "audited", "changed_by", "current_actor", "is_program", "note"]
 
 log = get_logger("ostinato")
 
@@ -48,7 +48,7 @@ _ONLY_NAMES = {"env", "headers"}
 _ONLY_SIZE = {"body", "json"}
 """What HTTP work sends may be one as a whole."""
 
-_CONDITIONS = {"version"}
+_CONDITIONS = {"version", "stays_off"}
 """Under which a verb is done: it says nothing about what was done."""
 
 _actor: ContextVar[Actor | None] = ContextVar("ostinato_actor", default=None)
@@ -80,6 +80,11 @@ def changed_by() -> str:
     """Who changes what is being changed here, also inside of a verb that is noted at its end."""
     actor = _actor.get() or _behalf.get()
     return _PROGRAM if actor is None else actor.who
+
+
+def asked_by() -> str | None:
+    """The same for what a run says of its origin: None if it is a program."""
+    return None if is_program() else changed_by()
 
 
 def is_program() -> bool:

@@ -22,7 +22,20 @@ from ostinato.stores.base import Store
 from ostinato.timing import Timing, parse_timing
 from ostinato.timing.searching import at_most
 
-__all__ = ["DueTime", "Forecast", "Hours", "ScheduleForecast", "of_schedule", "soonest", "soonest_of", "times_from"]
+__all__ = [
+    "DueTime",
+    "Forecast",
+    "Hours",
+    "ScheduleForecast",
+    "coming_until",
+    "count_due",
+    "first_due",
+    "following_due",
+    "of_schedule",
+    "soonest",
+    "soonest_of",
+    "times_from",
+]
 
 HOUR: Micros = 3_600 * SECOND
 _HOURS = 24
@@ -39,8 +52,8 @@ _DAYS = 20_000
 _FEW = 48
 
 
-Pattern = tuple[str, str, Micros | None]
-"""What due times depend on: text, zone, and the anchor where a grid begins there."""
+Pattern = tuple[str, str, Micros | None, str | None]
+"""What due times depend on: text, zone, and the anchor and the name where they have a part in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,28 +94,36 @@ def of_schedule(schedule: Schedule) -> ScheduleForecast | None:
     """What comes of a schedule; None if it is not due."""
     if schedule.next_run_at is None:
         return None
-    times, pattern = _anchored(schedule.timing, schedule.zone, to_micros(schedule.anchor_at))
+    times, pattern = _anchored(schedule.name, schedule.timing, schedule.zone, to_micros(schedule.anchor_at))
     return ScheduleForecast(schedule.name, to_micros(schedule.next_run_at), schedule.remaining, times, pattern)
 
 
 def _of_due(due: DueSchedule) -> ScheduleForecast:
-    return ScheduleForecast(due.name, due.next_at, due.remaining, *_anchored(due.timing, due.zone, due.anchor_at))
+    times, pattern = _anchored(due.name, due.timing, due.zone, due.anchor_at)
+    # A probe: whether more comes is known once it has succeeded.
+    return ScheduleForecast(due.name, due.next_at, due.remaining, None if due.broken else times, pattern)
+
+
+def _anchored(name: str, timing: str, zone: str, anchor_at: Micros) -> tuple[Timing | None, Pattern]:
+    """A timing with its grid, and what its due times depend on: the anchor only where a grid begins there."""
+    found = _parsed(timing, zone)
+    return _of_pattern(timing, zone, anchor_at, name if found is not None and found.wants_name else None)
 
 
 @lru_cache(maxsize=16_384)
-def _anchored(timing: str, zone: str, anchor_at: Micros) -> tuple[Timing | None, Pattern]:
-    """A timing with its grid, and what its due times depend on: the anchor only where a grid begins there."""
+def _of_pattern(timing: str, zone: str, anchor_at: Micros, name: str | None) -> tuple[Timing | None, Pattern]:
     found = _parsed(timing, zone)
     if found is None:
-        return None, (timing, zone, None)
+        return None, (timing, zone, None, None)
+    found = found if name is None else found.named(name)
     anchored = found.anchored(from_micros(anchor_at))
-    return anchored, (timing, zone, None if anchored is found else anchor_at)
+    return anchored, (timing, zone, None if anchored is found else anchor_at, name)
 
 
 @lru_cache(maxsize=16_384)
 def _parsed(timing: str, zone: str) -> Timing | None:
     try:
-        found = parse_timing(timing, tz=zone)
+        found = parse_timing(timing, tz=zone, stored=True)
     except OstinatoError:
         return None  # the next tick will say that it is broken
     return None if found.after_finish is not None else found
@@ -119,6 +140,12 @@ def times_from(schedule: Schedule, first: datetime, n: int) -> list[datetime]:
                 break
             times.append(following)
     return times
+
+
+async def coming_until(store: Store, until: Micros) -> tuple[list[ScheduleForecast], bool]:
+    """All schedules that are due by then, those that are first; and whether there are more than are read."""
+    found = (await store.schedules.due_schedules(until, _MOST + 1, shown=True)).schedules
+    return [_of_due(due) for due in found[:_MOST]], len(found) > _MOST
 
 
 async def soonest(
@@ -147,7 +174,7 @@ async def soonest_of(
     begin = now if since is None else max(now, since)
     heap: list[tuple[Micros, int, ScheduleForecast, int | None]] = []
     for number, one in enumerate(coming):
-        first = _first(one, now, begin)
+        first = first_due(one, now, begin)
         if first is not None and first[0] <= until:
             heap.append((first[0], number, one, first[1]))
         if number % _BREATH == 0:
@@ -158,7 +185,7 @@ async def soonest_of(
         at, number, one, left = heap[0]
         times.append(DueTime(one.name, from_micros(at), one.zone))
         left = None if left is None else left - 1
-        following = None if left == 0 else _after(one, at)
+        following = None if left == 0 else following_due(one, at)
         if following is not None and following <= until:
             heapq.heapreplace(heap, (following, number, one, left))
         else:
@@ -168,21 +195,22 @@ async def soonest_of(
     return times[:limit], len(times) > limit
 
 
-def _first(one: ScheduleForecast, now: Micros, begin: Micros) -> tuple[Micros, int | None] | None:
+def first_due(one: ScheduleForecast, now: Micros, begin: Micros) -> tuple[Micros, int | None] | None:
     """The first due time after `begin`, and how many remain with it; what is due before it uses them up."""
     at: Micros | None = one.next_at
     left = one.remaining
     if one.next_at <= now:
         # However many are overdue, they are made up for by one.
-        at, left = _after(one, now), None if left is None else left - 1
+        at, left = following_due(one, now), None if left is None else left - 1
     if at is not None and at <= begin:
         if left is not None and one.times is not None:
-            left -= _count(one.times, at, begin + 1)
-        at = _after(one, begin)
+            left -= count_due(one.times, at, begin + 1)
+        at = following_due(one, begin)
     return None if at is None or (left is not None and left <= 0) else (at, left)
 
 
-def _after(one: ScheduleForecast, at: Micros) -> Micros | None:
+def following_due(one: ScheduleForecast, at: Micros) -> Micros | None:
+    """Its next due time after `at`, by its timing."""
     following = None if one.times is None else one.times.next_after(from_micros(at))
     return None if following is None else to_micros(following)
 
@@ -225,9 +253,7 @@ class Forecast:
 
     async def _read(self, now: Micros, end: Micros) -> None:
         """Which schedules are due, and what of the hours that were counted is still ahead."""
-        found = (await self._store.schedules.due_schedules(end - 1, _MOST + 1, shown=True)).schedules
-        coming = [_of_due(due) for due in found[:_MOST]]
-        is_cut = len(found) > _MOST
+        coming, is_cut = await coming_until(self._store, end - 1)
         beyond = await self._count_beyond(coming, now, end) if is_cut else {}
         # All at once: somebody else may ask meanwhile.
         self._read_at, self._told = now, None
@@ -274,7 +300,7 @@ class _Sum:
         if begin < whole:
             number = self._rest.get((one.pattern, begin))
             if number is None:
-                number = self._rest[one.pattern, begin] = _count(one.times, begin, whole)
+                number = self._rest[one.pattern, begin] = count_due(one.times, begin, whole)
             number, left = _take(number, left)
             self._counts[self._this] += number
         if left is None:
@@ -327,10 +353,10 @@ def _count_hours(timing: Timing, hours: dict[Micros, int], begin: Micros, end: M
             if (hour := at // HOUR * HOUR) in missing:
                 missing[hour] += 1
     else:
-        missing = {at: _count(timing, at, at + HOUR) for at in missing}
+        missing = {at: count_due(timing, at, at + HOUR) for at in missing}
     hours.update(missing)
 
 
-def _count(timing: Timing, begin: Micros, end: Micros) -> int:
+def count_due(timing: Timing, begin: Micros, end: Micros) -> int:
     """How many due times are in [begin, end)."""
     return timing.count_between(from_micros(begin) - MICROSECOND, from_micros(end) - MICROSECOND)

@@ -81,8 +81,7 @@ class IncidentService:
         limit: int = 50,
     ) -> Page[Incident]:
         """The same list, page by page."""
-        if project is not None:
-            await self._projects.get(project)
+        await self._projects.check(project)
         wanted = IncidentFilter(
             state=None if state is None else check_choice(IncidentState, "state", state),
             subject=subject,

@@ -14,7 +14,7 @@ from ostinato.models.app_event import AppEvent, AppEventKind
 from ostinato.models.ids import RunId
 from ostinato.models.lane import FALLBACK_LANE, Lane, parse_rate
 from ostinato.models.policy import Policy, check_key, check_whole
-from ostinato.service.audit import audited
+from ostinato.service.audit import asked_by, audited, changed_by
 from ostinato.stores.base import Store
 
 __all__ = ["LaneService"]
@@ -88,7 +88,8 @@ class LaneService:
         return await self._switch(name, False, None)
 
     async def _switch(self, name: str, paused: bool, note: str | None) -> Lane:
-        if not await self._store.lanes.pause_lane(name, paused, note):
+        by, at = (changed_by(), self._clock.now()) if paused else (None, None)
+        if not await self._store.lanes.pause_lane(name, paused, note, by, at):
             raise NotFound(f"there is no lane {name!r}; 'ostinato lane ls' lists them")
         return await self.get(name)
 
@@ -99,7 +100,7 @@ class LaneService:
         total = 0
         until: RunId | None = None
         while True:
-            step = await self._store.lanes.clear_lane(name, self._clock.now(), until, _CLEAR_STEP)
+            step = await self._store.lanes.clear_lane(name, self._clock.now(), until, _CLEAR_STEP, asked_by())
             total += step.runs
             until = step.until
             if until is None:

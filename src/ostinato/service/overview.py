@@ -18,9 +18,9 @@ from ostinato.models.run import RunFilter
 from ostinato.models.schedule import ScheduleFilter, ScheduleSort, ScheduleState
 from ostinato.models.states import RunState
 from ostinato.service.answers import Answer, Run, Schedule, answer_of, run_answer, schedule_answer
+from ostinato.service.blocking import Blocking
 from ostinato.service.forecast import DueTime, Forecast
 from ostinato.service.schedules.listing import ListedSchedule, listed, unknown_tasks
-from ostinato.service.waiting import Waiting
 from ostinato.stores.base import Store
 
 __all__ = ["Activity", "Overview", "OverviewService"]
@@ -116,12 +116,12 @@ class Overview(Answer):
 class OverviewService:
     """Two verbs: look, and count what people are told."""
 
-    def __init__(self, store: Store, clock: Clock, zone: str) -> None:
+    def __init__(self, store: Store, clock: Clock, zone: str, blocking: Blocking) -> None:
         self._store = store
         self._clock = clock
         self._zone = zone
         self._forecast = Forecast(store)
-        self._waiting = Waiting(store, clock)
+        self._blocking = blocking
         self._closed: dict[Micros, Activity] = {}
         """Buckets in which nothing more will end."""
 
@@ -165,8 +165,8 @@ class OverviewService:
                 quarantined=quarantined,
             ),
             running=self._told(running),
-            late=self._told(await self._waiting.explained(late)),
-            broken=[schedule_answer(one.schedule, one.running) for one in broken],
+            late=self._told(await self._blocking.explained(late)),
+            broken=[schedule_answer(one.schedule, one.running, one.queued) for one in broken],
             due=[DueTime(one.name, from_micros(one.next_at), one.zone) for one in due.schedules],
             next24=[Hour(at, count) for at, count in hours.counts],
             estimated=hours.estimated,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ostinato.clock import Clock
 from ostinato.errors import Conflict, InvalidInput, NotFound
-from ostinato.models.project import Project, check_project
+from ostinato.models.project import NO_PROJECT, Project, check_project
 from ostinato.models.schedule import ScheduleFilter
 from ostinato.models.work_checks import check_env
 from ostinato.service.audit import audited
@@ -51,6 +51,11 @@ class ProjectService:
         if found is None:
             raise NotFound(f"there is no project {name!r}; add it with 'ostinato project add {name} FOLDER'")
         return found
+
+    async def check(self, name: str | None) -> None:
+        """NotFound if a list is to be of a project that is not there; no project at all may be asked for, too."""
+        if name not in (None, NO_PROJECT):
+            await self.get(name)
 
     async def list(self) -> Sequence[Project]:
         """All projects, sorted by name."""

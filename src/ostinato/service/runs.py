@@ -7,8 +7,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from enum import StrEnum
-from typing import Any, TypedDict, TypeVar, Unpack
+from typing import Any, NamedTuple, Unpack
 
 from ostinato.clock import Clock, Micros, from_micros, micros_of, to_micros
 from ostinato.durations import Duration, duration_text, parse_duration
@@ -23,11 +22,12 @@ from ostinato.errors import (
 )
 from ostinato.listeners import Listeners
 from ostinato.models.app_event import AppEvent, AppEventKind
+from ostinato.models.blocking import BlockedBy
 from ostinato.models.given_up import GivenUp
-from ostinato.models.ids import RunId, RunLike, run_id
+from ostinato.models.ids import RunId, RunIds, RunLike, run_id
 from ostinato.models.output import OutputLine, OutputPart, lines_to_tell, output_lines, output_text
-from ostinato.models.policy import Policy, PolicyOptions, check_choice, check_key, make_policy, policy_text
-from ostinato.models.run import Ending, NewRun, Run, RunFilter, StoredWork, queued_run
+from ostinato.models.policy import Policy, PolicyOptions, check_key, make_policy, policy_text
+from ostinato.models.run import Ending, NewRun, Run, StoredWork, queued_run
 from ostinato.models.session import MESSAGE_KEYS, Delivery, Message, Mode, Sent, with_turn
 from ostinato.models.states import Cause, RunState, Trigger
 from ostinato.models.work import Unreadable, Work, why_not_by_hand, work_text
@@ -35,34 +35,37 @@ from ostinato.models.work_kinds import counted_as
 from ostinato.models.work_values import GivenCall
 from ostinato.plurals import counted
 from ostinato.run_log import log_cancelled
-from ostinato.service.audit import audited, is_program
+from ostinato.service.audit import asked_by, audited, changed_by
+from ostinato.service.blocking import Blocking
 from ostinato.service.busy_keys import when_key_is_free
+from ostinato.service.known_tasks import KnownTasks
 from ostinato.service.lanes import LaneService
+from ostinato.service.lent_slots import LentSlot
 from ostinato.service.live.lines import Output
 from ostinato.service.notifications import NotificationService
-from ostinato.service.pages import Page, check_limit, cursor_text, read_cursor
+from ostinato.service.pages import Page, check_limit
 from ostinato.service.projects import ProjectService
 from ostinato.service.results import check_succeeded
+from ostinato.service.run_lists import RunsWanted, listed_runs, page_of_runs, run_filter
 from ostinato.service.schedules.backfill import BACKFILL_KEYS
 from ostinato.service.schedules.drafts import Code, WorkLike, policy_for_enqueue, resolve_work, stored_work
-from ostinato.service.waiting import Waiting, moment_text
 from ostinato.stores.base import Store
-from ostinato.timing.zones import check_aware
+from ostinato.timing.zones import check_aware, local_text
 from ostinato.trace_context import current_trace
 from ostinato.tracing import sending
 
 __all__ = [
     "EnqueueSpec",
+    "Enqueued",
     "LinesPage",
     "RunService",
-    "RunsWanted",
     "check_run_key",
+    "check_scope",
     "check_succeeded",
     "fresh",
     "make_runs",
 ]
 
-Choice = TypeVar("Choice", bound=StrEnum)
 _FIRST_LOOK, _LONGEST_LOOK = 0.005, 0.1
 _LARGEST_ID = 2**63 - 1
 """That a database can be asked for."""
@@ -83,8 +86,18 @@ class EnqueueSpec:
     task: str
     options: Mapping[str, Any] = field(default_factory=dict)
     key: str | None = None
+    scope: str | None = None
+    """Where the key is unique, if that is not this task alone."""
     delay: Duration | None = None
     at: datetime | None = None
+
+
+class Enqueued(NamedTuple):
+    """A run that was asked for."""
+
+    id: RunId
+    is_new: bool
+    """False if the key was active already: it is the run that has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,21 +107,6 @@ class LinesPage:
     lines: Sequence[OutputLine]
     more: bool
     ended: bool
-
-
-class RunsWanted(TypedDict, total=False):
-    """Which runs to list; what is not given, or None, leaves nothing out."""
-
-    schedule: str | None
-    task: str | None
-    session: str | None
-    project: str | None
-    lane: str | None
-    trigger: Trigger | str | None
-    state: RunState | str | Iterable[RunState | str] | None
-    cause: Cause | str | Iterable[Cause | str] | None
-    since: datetime | None
-    until: datetime | None
 
 
 class RunService:
@@ -122,10 +120,12 @@ class RunService:
         projects: ProjectService,
         notifications: NotificationService,
         code: Code,
+        known: KnownTasks,
         draining: Callable[[], bool],
         unserved: Callable[[], bool],
         listeners: Listeners,
         key_free_seconds: float,
+        blocking: Blocking,
     ) -> None:
         self._listeners = listeners
         self._key_free_seconds = key_free_seconds
@@ -135,12 +135,14 @@ class RunService:
         self._projects = projects
         self._notifications = notifications
         self._code = code
+        self._known = known
         self._draining = draining
         self._unserved = unserved
-        self._waiting = Waiting(store, clock)
+        self._blocking = blocking
+        self._lent: set[tuple[str | None, str]] = set()
 
     @audited("run.enqueue", about=lambda given, _: given["spec"].task, answers="runs")
-    async def enqueue(self, spec: EnqueueSpec, calls: Iterable[GivenCall]) -> Sequence[RunId]:
+    async def enqueue(self, spec: EnqueueSpec, calls: Iterable[GivenCall]) -> RunIds:
         """One run for each call, all in one transaction. For a key that is already active, its run is returned."""
         works = await self._code.stored_calls(spec.task, calls)
         with sending("enqueue", spec.task, len(works)):
@@ -157,7 +159,7 @@ class RunService:
             await self._check_notify(policy, self._code.options_of(spec.task))
         return policy
 
-    @audited("run.enqueue", about=lambda _, id: id)
+    @audited("run.enqueue", about=lambda _, run: run.id)
     async def enqueue_work(
         self,
         /,
@@ -165,18 +167,21 @@ class RunService:
         *,
         project: str | None = None,
         key: str | None = None,
+        scope: str | None = None,
         delay: Duration | None = None,
         at: datetime | None = None,
         **policy: Unpack[PolicyOptions],
-    ) -> RunId:
+    ) -> Enqueued:
         """Run this work soon, on any node that can: a task, or work of any kind."""
         _check_budget(policy)
         found, options = resolve_work(await stored_work(work, self._code), self._code)
-        spec = EnqueueSpec(found.needs or "", policy, key, delay, at)
+        spec = EnqueueSpec(found.needs or "", policy, key, scope, delay, at)
         settled = await self._policy(found, options, policy, project)
+        if settled.session is not None:
+            await self._known.check(found.needs)
         with sending("enqueue", counted_as(found.needs, None, found.kind)):
-            (id,) = await self._enqueue(spec, [found], settled, project)
-        return id
+            ids = await self._enqueue(spec, [found], settled, project)
+        return Enqueued(ids[0], ids[0] not in ids.known)
 
     @audited("run.exec", about=lambda _, run: counted_as(run.task, None, run.kind))
     async def draft(self, /, work: WorkLike, *, project: str | None = None, **policy: Unpack[PolicyOptions]) -> NewRun:
@@ -208,14 +213,15 @@ class RunService:
 
     async def _enqueue(
         self, spec: EnqueueSpec, works: Sequence[Work], policy: Policy, project: str | None = None
-    ) -> Sequence[RunId]:
+    ) -> RunIds:
         runs = self._new_runs(spec, works, policy, project)
         if policy.session is None:
             return await when_key_is_free(lambda: self._store.runs.insert_runs(runs), self._key_free_seconds)
         now = self._clock.now()
         messages = [Message(run, sent_at=now) for run in runs]
         sent = await when_key_is_free(lambda: self._store.sessions.send(messages, now), self._key_free_seconds)
-        return [_queued(one, policy.session) for one in sent]
+        ids = [_queued(one, policy.session) for one in sent]
+        return RunIds(ids, [id for id, one in zip(ids, sent, strict=True) if not one.is_new])
 
     def _new_runs(
         self, spec: EnqueueSpec, works: Sequence[Work], policy: Policy, project: str | None = None
@@ -236,8 +242,12 @@ class RunService:
     async def look(self, id: int) -> Run:
         """The same; if it is queued and has no reason of its own, with what it waits for just now. If its code goes on
         though it was given up, it says so."""
-        (run,) = await self._waiting.explained([await self.get(id)])
+        (run,) = await self._blocking.explained([await self.get(id)])
         return run
+
+    async def blocked_by(self, id: RunLike) -> BlockedBy | None:
+        """What keeps it from starting, followed to its root, as of now; None if it is not queued, or about to start."""
+        return await self._blocking.of_run(await self.get(id))
 
     async def given_up(self) -> Sequence[GivenUp]:
         """Code that was told to stop, did not, and goes on although its run has ended; the oldest first."""
@@ -246,43 +256,17 @@ class RunService:
     async def list(self, *, before: int | None = None, limit: int = 50, **wanted: Unpack[RunsWanted]) -> Sequence[Run]:
         """Runs, newest first; `since` and `until` limit their due times."""
         before_id = None if before is None else RunId(before)
-        found = await self._filter(wanted)
-        return await self._store.runs.list_runs(replace(found, before_id=before_id, limit=check_limit(limit)))
+        of = replace(
+            await run_filter(self._store, self._projects, wanted), before_id=before_id, limit=check_limit(limit)
+        )
+        found, _ = await listed_runs(self._store, of)
+        return found
 
     async def page(self, *, cursor: str | None = None, limit: int = 50, **wanted: Unpack[RunsWanted]) -> Page[Run]:
-        """The same list, page by page; what is long in a run is cut."""
-        of = await self._filter(wanted)
-        before = None if cursor is None else read_cursor(cursor, of, int)[0]
-        asked = replace(of, before_id=before, limit=check_limit(limit) + 1, brief=True)
-        found = await self._store.runs.list_runs(asked)
-        more = cursor_text([found[limit - 1].id], of) if len(found) > limit else None
-        return Page(found[:limit], more)
-
-    async def _filter(self, wanted: RunsWanted) -> RunFilter:
-        unknown = wanted.keys() - RunsWanted.__annotations__.keys()
-        if unknown:
-            raise TypeError(f"runs cannot be listed by {', '.join(sorted(unknown))}")
-        schedule_id = None
-        if (schedule := wanted.get("schedule")) is not None:
-            found = await self._store.schedules.get_schedule(schedule)
-            if found is None:
-                raise NotFound(f"there is no schedule {schedule!r}; 'ostinato schedule ls' lists them")
-            schedule_id = found.id
-        if (project := wanted.get("project")) is not None:
-            await self._projects.get(project)
-        trigger = wanted.get("trigger")
-        return RunFilter(
-            schedule_id=schedule_id,
-            task=wanted.get("task"),
-            session=wanted.get("session"),
-            project=project,
-            lane=wanted.get("lane"),
-            trigger=None if trigger is None else check_choice(Trigger, "trigger", trigger),
-            states=_choices(RunState, "state", wanted.get("state")),
-            causes=_choices(Cause, "cause", wanted.get("cause")),
-            due_from=_instant("since", wanted.get("since")),
-            due_until=_instant("until", wanted.get("until")),
-        )
+        """The same list, page by page; what is long in a run is cut. A search ends a page early when it has looked
+        through many runs: `next` goes on from there."""
+        of = await run_filter(self._store, self._projects, wanted)
+        return await page_of_runs(self._store, of, cursor, limit)
 
     async def output(self, id: RunLike, *, stamps: bool = False) -> str:
         """What the run has logged or printed so far; with stamps, each line shows when it arrived."""
@@ -328,10 +312,9 @@ class RunService:
     async def cancel(self, id: RunLike, *, reason: str | None = None) -> Run:
         """End it if it is queued, ask its node to stop it if it is running; a Conflict if it has ended."""
         run = await self.get(id)
-        reason = reason or ("cancelled by a program" if is_program() else "cancelled by a person")
         if not run.ended:
-            ending = Ending(Cause.CANCELLED, reason)
-            cancelled = await self._store.runs.cancel_runs([run.id], ending, self._clock.now())
+            ending = Ending(Cause.CANCELLED, reason or f"cancelled by {changed_by()}")
+            cancelled = await self._store.runs.cancel_runs([run.id], ending, self._clock.now(), asked_by())
             run = await self.get(run.id)
             if cancelled.ended:
                 log_cancelled(run)
@@ -354,7 +337,7 @@ class RunService:
         assert not isinstance(run.work, Unreadable)
         with sending("retry", counted_as(run.task, run.schedule, run.work.kind)):
             turn, trace = run.work.turn(run.project), current_trace()
-            new = await self._store.runs.repeat_run(run.id, self._clock.now(), turn, trace)
+            new = await self._store.runs.repeat_run(run.id, self._clock.now(), turn, trace, asked_by())
         if new is None:
             raise NotFound(f"run {run.id} was removed in the meantime")
         return fresh(await self.get(new))
@@ -362,6 +345,13 @@ class RunService:
     async def wait(self, id: RunLike, *, timeout: Duration | None = None) -> Run:
         """Wait until the run has ended; WaitTimeout if that takes too long. Without a timeout, NotRunning if nobody can
         ever execute it."""
+        with self._code.waiting() as outer:
+            if outer is None:
+                return await self._wait(id, timeout)
+            async with LentSlot(self._store.runs, outer, self._lent) as slot:
+                return await self._wait(id, timeout, slot)
+
+    async def _wait(self, id: RunLike, timeout: Duration | None, slot: LentSlot | None = None) -> Run:
         deadline = _deadline(timeout)
         pause = _FIRST_LOOK
         while True:
@@ -369,13 +359,15 @@ class RunService:
             run = await self.get(id)
             if run.ended:
                 return run
+            if slot is not None and run.state is RunState.QUEUED:
+                await slot.lend(run)
             if is_in_vain:
-                later = f" and not ready before {moment_text(run.ready_at)}" if self._is_later(run) else ""
+                later = f" and not ready before {local_text('UTC', run.ready_at)}" if self._is_later(run) else ""
                 raise NotRunning(f"run {run.id} is {run.state}{later}, and {_UNSERVED}")
             if time.monotonic() >= deadline:
-                if (run := await self.look(run.id)).ended:
+                if (run := await self.get(run.id)).ended:
                     return run
-                why = f": {run.reason}" if run.state is RunState.QUEUED and run.reason else ""
+                why = await self._blocking.waits_for(run)
                 raise WaitTimeout(f"run {run.id} is still {run.state} after {_told(timeout)}{why}")
             await asyncio.sleep(min(pause, max(0.0, deadline - time.monotonic())))
             pause = min(pause * 2, _LONGEST_LOOK)
@@ -410,6 +402,10 @@ def make_runs(spec: EnqueueSpec, works: Sequence[Work], now: Micros) -> Sequence
 def _check_key(spec: EnqueueSpec, runs: int) -> None:
     if spec.key is not None:
         check_run_key(spec.key)
+    if spec.scope is not None:
+        check_scope(spec.scope)
+        if spec.key is None:
+            raise InvalidInput(f"the scope {spec.scope!r} is of no key", field="scope", hint="give the key with it")
     if spec.key is not None and runs > 1:
         raise InvalidInput(f"one key {spec.key!r} cannot serve {runs} runs", field="key")
 
@@ -420,10 +416,8 @@ def _new_runs(
     text = policy_text(policy)
     due_at, trace = _ready_at(spec, now), current_trace()
     stored = [StoredWork(work.kind, work.needs, work_text(work), text) for work in works]
-    return [
-        queued_run(one, policy, Trigger.API, due_at, session=policy.session, key=spec.key, project=project, trace=trace)
-        for one in stored
-    ]
+    options: Any = {"session": policy.session, "key": spec.key, "scope": spec.scope, "project": project, "trace": trace}
+    return [queued_run(one, policy, Trigger.API, due_at, started_by=asked_by(), **options) for one in stored]
 
 
 def fresh(run: Run) -> Run:
@@ -453,6 +447,11 @@ def check_run_key(key: Any) -> str:
     return checked
 
 
+def check_scope(scope: Any) -> str:
+    """The scope of a run's key as its user gives it; InvalidInput if it cannot be one."""
+    return check_key(scope, "scope", "give one name to all tasks that share the keys")
+
+
 def _queued(sent: Sent, session: str) -> RunId:
     if sent.delivery is Delivery.STALE or sent.id is None:
         raise MessageStale(f"session {session!r} was stopped while this was on its way: it is not queued")
@@ -476,18 +475,3 @@ def _ready_at(spec: EnqueueSpec, now: Micros) -> Micros:
     if spec.delay is not None:
         return now + micros_of(parse_duration(spec.delay, field="delay"))
     return now if spec.at is None else to_micros(check_aware(spec.at, "at"))
-
-
-def _instant(field: str, moment: datetime | None) -> Micros | None:
-    return None if moment is None else to_micros(check_aware(moment, field))
-
-
-def _choices(kind: type[Choice], field: str, given: str | Iterable[str] | None) -> tuple[Choice, ...]:
-    """One word, or some."""
-    if given is None:
-        return ()
-    names = [given] if isinstance(given, str) else list(given)
-    for name in names:
-        if name not in list(kind):
-            raise InvalidInput(f"there is no {field} {name!r}", field=field, hint=f"the {field}s are {', '.join(kind)}")
-    return tuple(kind(name) for name in names)

@@ -11,10 +11,12 @@ from ostinato.models.access import LoginLimits
 from ostinato.models.session_options import SessionDefaults
 from ostinato.service.access import AccessService
 from ostinato.service.audit import AuditService
+from ostinato.service.blocking import Blocking
 from ostinato.service.chats import ChatService
 from ostinato.service.check_ins import CheckInService
 from ostinato.service.idempotency import IdempotencyService
 from ostinato.service.incidents import IncidentService
+from ostinato.service.known_tasks import KnownTasks
 from ostinato.service.lanes import LaneService
 from ostinato.service.live.hub import LiveHub
 from ostinato.service.nodes import NodeService
@@ -57,14 +59,18 @@ class Services:
         self.lanes = LaneService(store, clock, listeners)
         self.projects = ProjectService(store, clock)
         self.notifications = NotificationService(store, clock, zone, self.projects, sender)
+        self.blocking = Blocking(store, clock, zone)
         places = (self.lanes, self.projects, self.notifications)
         removal_seconds = tuning.removal_stop_seconds
         self.schedules = ScheduleService(store, clock, zone, *places, code, removal_seconds, listeners)
         key_seconds = tuning.key_free_seconds
-        self.runs = RunService(store, clock, *places, code, draining, unserved, listeners, key_seconds)
+        known = KnownTasks(store, clock, code)
+        self.runs = RunService(
+            store, clock, *places, code, known, draining, unserved, listeners, key_seconds, self.blocking
+        )
         self.transactions = TransactionService(store, clock, self.lanes, self.notifications, self.runs)
         self.incidents = IncidentService(store, clock, self.projects, self.runs)
-        self.sessions = SessionService(store, clock, *places, self.runs, code, draining, sessions, key_seconds)
+        self.sessions = SessionService(store, clock, *places, self.runs, code, known, draining, sessions, key_seconds)
         self.nodes = NodeService(store, clock)
         self.live = LiveHub(store, clock, self.runs, zone, tuning)
         self.check_ins = CheckInService(store, clock, Announcer(listeners))
@@ -75,6 +81,6 @@ class Services:
         self.upkeep = UpkeepService(store, clock)
         self.tasks = TaskService(store, clock, code)
         self.timings = TimingService(clock, zone)
-        self.overview = OverviewService(store, clock, zone)
-        self.timeline = TimelineService(store, clock, zone, self.projects, tuning.timeline_schedules)
-        self.why = WhyService(store, clock, zone)
+        self.overview = OverviewService(store, clock, zone, self.blocking)
+        self.timeline = TimelineService(store, clock, zone, self.projects, tuning)
+        self.why = WhyService(store, clock, zone, self.blocking)

@@ -29,8 +29,9 @@ from ostinato.models.session_options import NO_OPTIONS, SessionDefaults, Session
 from ostinato.models.states import Cause, Trigger
 from ostinato.models.work import Agent, Function, JoinableWork, Work, payloads_work, prompt_work
 from ostinato.models.work_kinds import counted_as
-from ostinato.service.audit import audited
+from ostinato.service.audit import asked_by, audited
 from ostinato.service.busy_keys import when_key_is_free
+from ostinato.service.known_tasks import KnownTasks
 from ostinato.service.lanes import LaneService
 from ostinato.service.notifications import NotificationService
 from ostinato.service.pages import check_limit
@@ -66,6 +67,7 @@ class SessionService:
         notifications: NotificationService,
         runs: RunService,
         code: Code,
+        known: KnownTasks,
         draining: Callable[[], bool],
         defaults: SessionDefaults,
         key_free_seconds: float,
@@ -77,6 +79,7 @@ class SessionService:
         self._notifications = notifications
         self._runs = runs
         self._code = code
+        self._known = known
         self._draining = draining
         self._defaults = defaults
         self._key_free_seconds = key_free_seconds
@@ -143,6 +146,7 @@ class SessionService:
             work = _in_session(agent, session)
             return _Recipient(work, prompt_work(work, payload), {}, NO_OPTIONS)
         name, policy = self._task(task)
+        await self._known.check(name)
         options = self._code.session_options_of(name)
         stored = await self._stored_payload(name, payload)
         return _Recipient(Function(name), payloads_work(name, stored), policy, options)
@@ -186,12 +190,16 @@ class SessionService:
     @audited("session.stop")
     async def stop(self, key: str) -> Stopped:
         """Cancel the oldest run of the session that is under way; the next one gets its turn."""
-        return await self._store.sessions.stop(check_session(key, "key"), everything=False, now=self._clock.now())
+        return await self._stop(key, everything=False)
 
     @audited("session.stop_all")
     async def stop_all(self, key: str) -> Stopped:
         """Cancel what is running and drop what is queued; no message sent until now will start."""
-        return await self._store.sessions.stop(check_session(key, "key"), everything=True, now=self._clock.now())
+        return await self._stop(key, everything=True)
+
+    async def _stop(self, key: str, *, everything: bool) -> Stopped:
+        checked, now = check_session(key, "key"), self._clock.now()
+        return await self._store.sessions.stop(checked, everything=everything, now=now, by=asked_by())
 
     async def get(self, key: str) -> Session:
         """The session of this key."""
@@ -235,7 +243,8 @@ def _run(session: str, to: _Recipient, policy: Policy, now: int, message_id: str
     stored = StoredWork(to.work.kind, to.work.needs, to.joinable.text, policy_text(policy))
     key = None if message_id is None else message_key(session, message_id)
     trace = current_trace()
-    return queued_run(stored, policy, Trigger.MESSAGE, now, session=session, key=key, project=project, trace=trace)
+    options: Any = {"session": session, "key": key, "scope": "message", "project": project, "trace": trace}
+    return queued_run(stored, policy, Trigger.MESSAGE, now, started_by=asked_by(), **options)
 
 
 def _settled(options: SessionOptions) -> dict[str, Any]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from datetime import datetime, timedelta
 
 from msgspec import field
@@ -13,13 +15,17 @@ from ostinato.models.run import Run
 from ostinato.models.schedule import Schedule, ScheduleFilter, ScheduleSort
 from ostinato.models.states import Cause, RunState, Trigger
 from ostinato.service.answers import Answer
-from ostinato.service.forecast import DueTime, of_schedule, soonest, soonest_of
+from ostinato.service.forecast import DueTime, coming_until, of_schedule, soonest, soonest_of
 from ostinato.service.projects import ProjectService
-from ostinato.stores.base import Store
+from ostinato.service.stretches import DueStretch, TimelineStretch, due_stretches, joined
+from ostinato.stores.base import RunStretch, Store
+from ostinato.tuning import Tuning
 
 __all__ = ["Timeline", "TimelineService"]
 
 LONGEST = timedelta(days=31)
+_BUCKETS = 600
+"""So many parts of the span are told apart where runs are counted: about as many as a screen can show."""
 
 
 class TimelineRun(Answer):
@@ -41,7 +47,7 @@ class TimelineRun(Answer):
 
 
 class Timeline(Answer):
-    """Runs that touch the span, and its future due times."""
+    """Runs that touch the span, and its future due times: one by one up to the limit, all others counted."""
 
     start: datetime = field(name="from")
     end: datetime = field(name="to")
@@ -51,17 +57,47 @@ class Timeline(Answer):
     due: list[DueTime]
     truncated: bool
     """There are more than the limit; these are the active and latest runs, and the soonest due times."""
+    stretches: list[TimelineStretch]
+    """The runs that are not listed, counted by schedule and state."""
+    due_stretches: list[DueStretch]
+    """The due times that are not listed, counted by schedule."""
+    known_from: datetime | None
+    """There are so many that what ended before or then is not even counted."""
+    incomplete: bool
+    """There are so many schedules that some are not shown at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Past:
+    """What the span has of runs."""
+
+    runs: Sequence[Run] = ()
+    stretches: Sequence[RunStretch] = ()
+    known_from: Micros | None = None
+    has_more: bool = False
+    is_whole: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class _Coming:
+    """What the span has of due times."""
+
+    due: list[DueTime] = dataclass_field(default_factory=list)
+    stretches: list[DueStretch] = dataclass_field(default_factory=list)
+    has_more: bool = False
+    is_whole: bool = True
 
 
 class TimelineService:
     """One verb: between."""
 
-    def __init__(self, store: Store, clock: Clock, zone: str, projects: ProjectService, most_schedules: int) -> None:
+    def __init__(self, store: Store, clock: Clock, zone: str, projects: ProjectService, tuning: Tuning) -> None:
         self._store = store
         self._clock = clock
         self._zone = zone
         self._projects = projects
-        self._most_schedules = most_schedules
+        self._most_schedules = tuning.timeline_schedules
+        self._most_runs = tuning.timeline_runs
 
     async def between(
         self,
@@ -81,23 +117,28 @@ class TimelineService:
         chosen = await self._chosen(schedule, project)
         cut = chosen is not None and len(chosen) > self._most_schedules
         chosen = chosen if chosen is None else chosen[: self._most_schedules]
-        ids = None if chosen is None else [one.id for one in chosen]
         first, last = to_micros(start), to_micros(end)
-        found: tuple[Sequence[Run], bool] = ([], False)
-        if ids is None or ids:
-            found = await self._store.runs.runs_between(first, last, ids, limit)
-        runs, has_more = found
-        due, more = await self._due(chosen, now, first - 1, last, limit)
-        zone = chosen[0].zone if schedule is not None and chosen else self._zone
-        bars = [TimelineRun.of(run) for run in runs]
-        return Timeline(start, end, from_micros(now), zone, bars, due, truncated=cut or more or has_more)
+        past = await self._past(chosen, now, first, last, limit)
+        coming = await self._coming(chosen, now, first - 1, last, limit)
+        return Timeline(
+            start,
+            end,
+            from_micros(now),
+            chosen[0].zone if schedule is not None and chosen else self._zone,
+            [TimelineRun.of(run) for run in past.runs],
+            coming.due,
+            truncated=cut or past.has_more or coming.has_more,
+            stretches=[TimelineStretch.told(one) for one in past.stretches],
+            due_stretches=coming.stretches,
+            known_from=None if past.known_from is None else from_micros(past.known_from),
+            incomplete=cut or not (past.is_whole and coming.is_whole),
+        )
 
     async def _chosen(self, schedule: str | None, project: str | None) -> Sequence[Schedule] | None:
         """The schedules that were asked for; None for all of them."""
         if schedule is None and project is None:
             return None
-        if project is not None:
-            await self._projects.get(project)
+        await self._projects.check(project)
         names = () if schedule is None else (schedule,)
         wanted = ScheduleFilter(names=names, project=project, sort=ScheduleSort.NEXT, limit=self._most_schedules + 1)
         found = await self._store.schedules.list_schedules(wanted)
@@ -105,13 +146,41 @@ class TimelineService:
             raise NotFound(f"there is no schedule {schedule!r}; 'ostinato schedule ls' lists them")
         return found
 
-    async def _due(
+    async def _past(
+        self, chosen: Sequence[Schedule] | None, now: Micros, first: Micros, last: Micros, limit: int
+    ) -> _Past:
+        """The active and latest runs, and all others as stretches."""
+        ids = None if chosen is None else [one.id for one in chosen]
+        if ids is not None and not ids:
+            return _Past()
+        runs, has_more = await self._store.runs.runs_between(first, last, ids, limit)
+        if not has_more:
+            return _Past(runs)
+        bucket = max(1, (last - first) // _BUCKETS)
+        listed = [run.id for run in runs]
+        counted = await self._store.runs.count_runs_between(
+            first, last, ids, listed=listed, bucket=bucket, now=now, most=self._most_runs
+        )
+        stretches, is_whole = joined(counted.stretches, bucket, last - first, limit)
+        return _Past(runs, stretches, counted.known_from, has_more=True, is_whole=is_whole)
+
+    async def _coming(
         self, chosen: Sequence[Schedule] | None, now: Micros, since: Micros, until: Micros, limit: int
-    ) -> tuple[list[DueTime], bool]:
+    ) -> _Coming:
+        """The soonest due times, and all others as stretches."""
         if until <= now:
-            return [], False
+            return _Coming()
         if chosen is None:
-            return await soonest(self._store, now, until, limit, since=since)
-        # One by one, as they are asked for: reading thousands of timings takes its breaths there.
-        coming = (one for schedule in chosen if (one := of_schedule(schedule)) is not None)
-        return await soonest_of(coming, now, until, limit, since=since)
+            due, has_more = await soonest(self._store, now, until, limit, since=since)
+        else:
+            # One by one, as they are asked for: reading thousands of timings takes its breaths there.
+            each = (one for schedule in chosen if (one := of_schedule(schedule)) is not None)
+            due, has_more = await soonest_of(each, now, until, limit, since=since)
+        if not has_more:
+            return _Coming(due)
+        if chosen is None:
+            coming, is_cut = await coming_until(self._store, until)
+        else:
+            coming, is_cut = [one for schedule in chosen if (one := of_schedule(schedule)) is not None], False
+        stretches, is_whole = await due_stretches(coming, now, due, until, limit)
+        return _Coming(due, stretches, has_more=True, is_whole=is_whole and not is_cut)

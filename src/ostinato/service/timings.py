@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from ostinato.clock import Clock, from_micros
-from ostinato.errors import InvalidInput
+from ostinato.errors import InvalidInput, TimingError
 from ostinato.timing import Timing, parse_timing
 from ostinato.timing.searching import at_most
 from ostinato.timing.zones import check_zone
@@ -48,6 +49,7 @@ class TimingService:
         timing: str,
         *,
         zone: str | None = None,
+        name: str | None = None,
         n: int = 5,
         after: datetime | None = None,
     ) -> Preview:
@@ -56,15 +58,22 @@ class TimingService:
             raise InvalidInput(f"n cannot be {n}", field="n", hint=f"give 1 to {_MOST}")
         home = self._zone if zone is None else check_zone(zone)
         start = from_micros(self._clock.now()).replace(microsecond=0) if after is None else after
-        found = parse_timing(timing, tz=home, now=start)
+        found = parse_timing(timing, tz=home, name=name, now=start)
+        if found.wants_name:
+            raise TimingError(
+                "an H is chosen by the name of the schedule, which is not known here: give its name",
+                text=timing,
+                position=_place_of_h(timing),
+            )
         times, remarks = _next_times(found, start, n), found.remarks(start, n)
-        return Preview(found.text, found.zone or home, found.explain(), times, remarks, start)
+        return Preview(found.text_within(found.zone), found.zone or home, found.explain(), times, remarks, start)
 
     async def preview_aside(
         self,
         timing: str,
         *,
         zone: str | None = None,
+        name: str | None = None,
         n: int = 5,
         after: datetime | None = None,
     ) -> Preview:
@@ -72,15 +81,21 @@ class TimingService:
 
         def limited() -> Preview:
             with at_most(_DAYS):
-                return self.preview(timing, zone=zone, n=n, after=after)
+                return self.preview(timing, zone=zone, name=name, n=n, after=after)
 
         async with self._one:
             return await asyncio.to_thread(limited)
 
 
+def _place_of_h(timing: str) -> int:
+    found = re.search(r"(?<![a-z])h(?![a-z])", timing, re.IGNORECASE)
+    return 0 if found is None else found.start()
+
+
 def _next_times(found: Timing, start: datetime, n: int) -> list[datetime]:
     anchored = found.anchored(start)
     times: list[datetime] = []
+    n = min(n, found.runs or n)
     due = anchored.next_after(start)
     while due is not None and len(times) < n:
         times.append(due)

@@ -19,7 +19,7 @@ from ostinato.models.states import Trigger
 from ostinato.models.work import read_work
 from ostinato.service.lanes import LaneService
 from ostinato.service.notifications import NotificationService
-from ostinato.service.runs import EnqueueSpec, RunService, check_run_key
+from ostinato.service.runs import EnqueueSpec, RunService, check_run_key, check_scope
 from ostinato.stores.base import SharedLedger, Store
 from ostinato.trace_context import own_trace
 
@@ -118,10 +118,21 @@ class TransactionService:
             raise InvalidInput(f"its work is one of {needs!r}, and not of {row.task!r}", field="task")
         if body.key is not None:
             check_run_key(body.key)
+        if body.scope is not None:
+            check_scope(body.scope)
         policy = await self._lanes.settle(load_policy(body.policy))
         if policy.notify:
             await self._notifications.warn(policy.notify)
         stored = stored._replace(policy=policy_text(policy))
         trace = own_trace(body.trace)
-        run = queued_run(stored, policy, Trigger.API, body.due_at, session=policy.session, key=body.key, trace=trace)
+        run = queued_run(
+            stored,
+            policy,
+            Trigger.API,
+            body.due_at,
+            session=policy.session,
+            key=body.key,
+            scope=body.scope,
+            trace=trace,
+        )
         return Arrival(row.id, run, row.created_micros)

@@ -8,15 +8,17 @@ from datetime import datetime
 from ostinato.clock import SECOND, Clock, Micros, from_micros, to_micros
 from ostinato.durations import duration_text
 from ostinato.errors import NotFound
+from ostinato.models.blocking import BlockedBy, BlockedCause
 from ostinato.models.declared import ENABLED
 from ostinato.models.node import Node
 from ostinato.models.run import Run, RunFilter
-from ostinato.models.schedule import Schedule
+from ostinato.models.schedule import Schedule, ScheduleState
 from ostinato.models.states import Cause, RunState, Trigger
 from ostinato.models.work_kinds import unserved
 from ostinato.plurals import counted, errors_text
+from ostinato.service.blocking import Blocking
 from ostinato.service.schedules.backfill import BACKFILL_KEYS
-from ostinato.service.waiting import Waiting
+from ostinato.service.schedules.upstreams import relations_of, waits_for
 from ostinato.stores.base import Store
 from ostinato.timing.zones import check_aware, local_text
 
@@ -24,7 +26,7 @@ __all__ = ["Why", "WhyService"]
 
 _LOOK_BACK = 20
 """How many runs of each trigger are looked at: a backfill puts old due times behind newer ones."""
-_TRIGGERS = (Trigger.SCHEDULE, Trigger.CATCH_UP, Trigger.MANUAL, Trigger.CHECK_IN)
+_TRIGGERS = (Trigger.SCHEDULE, Trigger.CATCH_UP, Trigger.AFTER, Trigger.MANUAL, Trigger.CHECK_IN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,24 +39,35 @@ class Why:
     due_at: datetime | None
     run: Run | None
     facts: tuple[str, ...]
+    blocked_by: BlockedBy | None = None
+    """What keeps the schedule from running now, followed to its root; null if nothing does."""
 
 
 class WhyService:
     """Explains what became of a due time."""
 
-    def __init__(self, store: Store, clock: Clock, zone: str) -> None:
+    def __init__(self, store: Store, clock: Clock, zone: str, blocking: Blocking) -> None:
         self._store = store
         self._clock = clock
         self._zone = zone
-        self._waiting = Waiting(store, clock)
+        self._blocking = blocking
 
     async def why(self, name: str, at: datetime | None = None) -> Why:
-        """What became of the due time at or just before `at`; without it, of the latest one."""
+        """What became of the due time at or just before `at`; without it, of the latest one. And what keeps it from
+        running now."""
         if at is not None:
             check_aware(at, "at")
         schedule = await self._store.schedules.get_schedule(name)
         if schedule is None:
             raise NotFound(f"there is no schedule {name!r}; 'ostinato schedule ls' lists them")
+        blocked = await self._blocking.of_schedule(schedule)
+        found = await self._what_became(schedule, at)
+        answer = found.answer if at is not None else f"{found.answer}{_still(found.run, blocked)}"
+        return replace(found, answer=answer, blocked_by=blocked)
+
+    async def _what_became(self, schedule: Schedule, at: datetime | None) -> Why:
+        name = schedule.name
+        schedule = await self._following(schedule)
         now = self._clock.now()
         nodes = [node for node in await self._store.nodes.list_nodes(now) if node.state != "lost"]
         given_up = [one.sentence for one in await self._store.runs.list_given_up() if one.schedule == name]
@@ -65,9 +78,9 @@ class WhyService:
         run = await self._run_at(schedule, until, is_asked=at is not None)
         due = _due_before(schedule, until)
         if run is not None and (due is None or _covers(run, due)):
-            (run,) = await self._waiting.explained([run]) if run.ended else (run,)
             waits_for = await self._what_for(run)
-            told = replace(run, reason=run.reason or waits_for)
+            (told,) = await self._blocking.explained([run])
+            run = told if run.ended else run
             answer = _of_run(run, waits_for, self._zone)
             return Why(name, at, answer, max(due or run.due_at, run.due_at), told, facts)
         if due is None or due < schedule.created_at:
@@ -75,6 +88,13 @@ class WhyService:
             return Why(name, at, answer, None, run, facts)
         answer = _no_row(schedule, due, from_micros(now), nodes, self._zone)
         return Why(name, at, answer, due, None, facts)
+
+    async def _following(self, schedule: Schedule) -> Schedule:
+        """The same; of one that runs after others, with what it waits for."""
+        if not schedule.follows or schedule.state is not ScheduleState.ON or schedule.next_run_at is not None:
+            return schedule
+        related = await relations_of(self._store, schedule)
+        return replace(schedule, next_run_reason=waits_for(related.upstreams))
 
     async def _run_at(self, schedule: Schedule, until: Micros, *, is_asked: bool) -> Run | None:
         """The latest run up to the instant. Unless somebody asks of this instant, one by hand only if there is no run
@@ -96,8 +116,20 @@ class WhyService:
         """What a queued run waits for; one that is put off says that itself."""
         if run.state is not RunState.QUEUED or (run.reason and to_micros(run.ready_at) > self._clock.now()):
             return None
-        (reason,) = await self._waiting.reasons([run])
-        return reason
+        (told,) = await self._blocking.explained([replace(run, reason=None)])
+        return told.reason
+
+
+def _still(run: Run | None, blocked: BlockedBy | None) -> str:
+    """Of a due time that was left out because of an earlier run: what that one waits for, if it still does."""
+    if run is None or run.state is not RunState.SKIPPED or run.cause is not Cause.OVERLAP or blocked is None:
+        return ""
+    before = next((link.name for link in blocked.chain if link.kind == "run"), None)
+    if before is None:
+        return ""
+    if blocked.cause is BlockedCause.RUN_ACTIVE and len(blocked.chain) == 1:
+        return f" It still is: {blocked.sentence}."
+    return f" Run {before} still waits: {blocked.sentence}."
 
 
 def _is_by_hand(run: Run) -> bool:
@@ -182,7 +214,7 @@ def _no_row(schedule: Schedule, due: datetime, now: datetime, nodes: list[Node],
     if now < due and schedule.next_run_at <= due:
         return f"It is due at {when}, which is yet to come."
     if schedule.next_run_at <= due and not nodes:
-        return f"It was due at {when}, but no engine is running: start one with 'ostinato up'."
+        return f"It was due at {when}, but no engine is running."
     if schedule.next_run_at <= due:
         return f"It was due at {when} and is about to be recorded."
     return (
@@ -216,8 +248,8 @@ def _facts(schedule: Schedule, now: datetime, nodes: list[Node], zone: str) -> t
         facts.append(fresh)
     facts += [change.sentence(zone) for change in schedule.changes]
     if schedule.failures:
-        many = counted(schedule.failures, "scheduled run")
-        facts.append(f"{many} failed in a row (break_after {schedule.policy.break_after})")
+        many, limit = counted(schedule.failures, "scheduled run"), schedule.policy.break_after
+        facts.append(f"{many} failed in a row" + ("" if limit is None else f" (break_after {limit})"))
     return tuple(facts)
 
 

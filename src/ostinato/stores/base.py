@@ -29,9 +29,13 @@ from ostinato.stores.runs import (
     Cancelled,
     Claim,
     Claimed,
+    CountedRuns,
     Finished,
+    FirstActive,
+    FirstActiveOf,
     RunCounts,
     RunStore,
+    RunStretch,
     Stale,
     StateCount,
     Told,
@@ -54,9 +58,12 @@ __all__ = [
     "Claim",
     "Claimed",
     "Cleared",
+    "CountedRuns",
     "Due",
     "Finished",
     "Fired",
+    "FirstActive",
+    "FirstActiveOf",
     "LaneStore",
     "Late",
     "LateCheckIns",
@@ -69,6 +76,7 @@ __all__ = [
     "Renewed",
     "RunCounts",
     "RunStore",
+    "RunStretch",
     "ScheduleStore",
     "Settled",
     "SharedLedger",
@@ -160,20 +168,33 @@ class LaneStore(Protocol):
     """Lanes: their limits, rates and switches."""
 
     async def ensure_lanes(
-        self, limits: Mapping[str, int], fixed: Sequence[str], rates: Mapping[str, Rate] | None = None
+        self,
+        limits: Mapping[str, int],
+        fixed: Sequence[str],
+        rates: Mapping[str, Rate] | None = None,
+        node: tuple[NodeId, Micros] | None = None,
     ) -> None:
-        """Create missing lanes with these limits; set the limit of those named in `fixed`, and these rates."""
+        """Create missing lanes with these limits; set the limit of those named in `fixed`, and these rates.
+
+        A node that starts, at this instant, gives the others back the limit that they had before a setting that no
+        living node has any more.
+        """
         ...
 
     async def set_lane(self, name: str, limit: int | None, rate: Rate | None, *, clear_rate: bool = False) -> bool:
         """Create a lane, or change its limit and rate; None leaves what is there. False if there is none to change."""
         ...
 
-    async def pause_lane(self, name: str, paused: bool, note: str | None) -> bool:
-        """Nothing of a paused lane is claimed; what runs goes on. False if there is no such lane."""
+    async def pause_lane(
+        self, name: str, paused: bool, note: str | None, by: str | None = None, at: Micros | None = None
+    ) -> bool:
+        """Nothing of a paused lane is claimed; what runs goes on. `by` says who paused it, and `at` when. False if
+        there is no such lane."""
         ...
 
-    async def clear_lane(self, name: str, now: Micros, until: RunId | None, limit: int) -> Cleared:
+    async def clear_lane(
+        self, name: str, now: Micros, until: RunId | None, limit: int, by: str | None = None
+    ) -> Cleared:
         """One step: end up to `limit` queued runs of the lane as cancelled, none newer than `until` (None: than the
         newest there is)."""
         ...

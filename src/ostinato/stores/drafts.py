@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from ostinato.clock import Micros, from_micros, to_micros
+from ostinato.clock import Micros, from_micros, micros_of, to_micros
 from ostinato.errors import NotLoadable, OstinatoError
 from ostinato.models.declared import (
     ENABLED,
@@ -42,7 +42,7 @@ __all__ = [
     "resolved",
 ]
 
-UNSTORED = frozenset({"by", "names_zone"})
+UNSTORED = frozenset({"by", "names_zone", "may_switch_on"})
 """What a draft has and a row has not."""
 
 
@@ -110,6 +110,7 @@ def _declared(known: StoredSchedule, draft: ScheduleDraft, now: Micros) -> Sched
     if TIMING in overrides:
         due = _first_due(known, draft.anchor_at)
         kept = replace(kept, timing=known.timing, zone=known.zone, after_finish=known.after_finish, next_at=due)
+        kept = replace(kept, follows=known.follows)
     if WORK in overrides:
         kept = replace(kept, work=known.work, kind=known.kind, task=known.task)
     if PROJECT in overrides:
@@ -121,7 +122,8 @@ def _declared(known: StoredSchedule, draft: ScheduleDraft, now: Micros) -> Sched
 def _with_switch(known: StoredSchedule, draft: ScheduleDraft) -> ScheduleDraft:
     """The draft with the switch as it is; of what has run as often as it should and is to run more, the draft's own."""
     is_finished = not known.enabled and known.remaining == 0 and known.broken is None and known.off_note is None
-    if is_finished and _counts_anew(known, draft) and (draft.origin is not None or not known.orphaned):
+    is_asked = draft.may_switch_on or not draft.enabled
+    if is_finished and is_asked and _counts_anew(known, draft) and (draft.origin is not None or not known.orphaned):
         return draft
     return replace(draft, enabled=known.enabled, off_note=known.off_note)
 
@@ -164,7 +166,8 @@ def _first_due(known: StoredSchedule, now: Micros) -> Micros | None:
     """When the stored timing is due first, if it begins now; a timing that cannot be read is not due."""
     moment = from_micros(now)
     try:
-        due = parse_timing(known.timing, tz=known.zone).anchored(moment).next_after(moment)
+        timing = parse_timing(known.timing, tz=known.zone, name=known.name, stored=True)
+        due = timing.anchored(moment).next_after(moment)
     except OstinatoError:
         return None
     return None if due is None else to_micros(due)
@@ -173,9 +176,12 @@ def _first_due(known: StoredSchedule, now: Micros) -> Micros | None:
 def merged(known: StoredSchedule, draft: ScheduleDraft) -> StoredSchedule | None:
     """The schedule as a resolved draft makes it; None if nothing of it differs.
 
-    Another timing takes the draft's due time and mends what was broken; one that code declares again is due again.
+    Another timing takes the draft's due time, and switches on what the breaker had switched off if the gate let it
+    pass; one that code declares again is due again.
     """
     is_retimed = (draft.timing, draft.zone) != (known.timing, known.zone)
+    is_by_person = known.off_note is not None
+    is_mended = known.broken is not None and is_retimed and (is_by_person or draft.may_switch_on)
     is_switched = draft.enabled != known.enabled
     is_back = known.orphaned and (draft.origin is not None or draft.owner != known.owner)
     note = known.note if draft.note is None else draft.note
@@ -199,22 +205,34 @@ def merged(known: StoredSchedule, draft: ScheduleDraft) -> StoredSchedule | None
         note=note,
         off_note=draft.off_note,
         after_finish=draft.after_finish,
+        follows=draft.follows,
         orphaned=known.orphaned and not is_back,
         declared=draft.declared,
         overrides=draft.overrides,
     )
-    if is_retimed or is_back:
-        is_due = (known.enabled or known.broken is not None) and not now_known.orphaned
+    if is_mended:
+        now_known = replace(now_known, broken=None, enabled=known.enabled or not is_by_person)
+    now_known = _probing(known, now_known, draft.anchor_at)
+    if is_mended or is_back or (is_retimed and now_known.broken is None):
+        is_due = now_known.enabled and now_known.broken is None and not now_known.orphaned
         now_known = replace(now_known, next_at=draft.next_at if is_due else None)
     if _counts_anew(known, draft):
         now_known = replace(now_known, remaining=draft.remaining)
     if _readable(draft.policy).fresh != _readable(known.policy).fresh:
         now_known = replace(now_known, fresh_at=draft.fresh_at)
     if is_retimed:
-        now_known = replace(now_known, anchor_at=draft.anchor_at, broken=None, failures=0)
-        if known.broken is not None:
-            now_known = replace(now_known, enabled=True, off_note=None)
+        now_known = replace(now_known, anchor_at=draft.anchor_at, failures=0)
     return _switched(now_known, draft) if is_switched else now_known
+
+
+def _probing(known: StoredSchedule, now_known: StoredSchedule, now: Micros) -> StoredSchedule:
+    """When one that stays broken is tried, once its policy says another time of that. What is finished or undeclared is
+    not tried."""
+    before, after = _readable(known.policy).probe, _readable(now_known.policy).probe
+    is_over = now_known.remaining == 0 or now_known.orphaned
+    if now_known.broken is None or now_known.follows or is_over or before == after:
+        return now_known
+    return replace(now_known, next_at=None if after is None else now + micros_of(after))
 
 
 def _switched(now_known: StoredSchedule, draft: ScheduleDraft) -> StoredSchedule:

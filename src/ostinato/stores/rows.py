@@ -34,6 +34,7 @@ from ostinato.models.work import Unreadable, load_work
 from ostinato.plurals import whole
 from ostinato.stores.rules import UNREADABLE
 from ostinato.timing import parse_timing
+from ostinato.timing.zones import local_text
 from ostinato.trace_context import trace_id_of
 
 __all__ = [
@@ -45,7 +46,9 @@ __all__ = [
     "PROJECT_COLUMNS",
     "RUN_COLUMNS",
     "SCHEDULE_COLUMNS",
+    "SCHEDULE_OF",
     "TAIL",
+    "begun_at",
     "known_cause",
     "known_state",
     "known_words",
@@ -61,12 +64,14 @@ __all__ = [
     "load_progress",
     "load_project",
     "load_project_context",
+    "load_result",
     "load_run",
     "load_schedule",
     "load_session",
     "load_statistics",
     "load_totals",
     "moment",
+    "shown_canceller",
 ]
 
 log = get_logger("ostinato.stores")
@@ -74,20 +79,23 @@ log = get_logger("ostinato.stores")
 Row = Sequence[Any]
 T = TypeVar("T")
 
+SCHEDULE_OF = "coalesce(s.name,r.schedule_name)"  # of one that is no more, too; brief.py takes columns apart at spaces
 RUN_COLUMNS = (
-    "r.id, s.name, r.task, r.state, r.cause, r.reason, r.trigger, r.due_at, r.last_due_at, r.count, r.ready_at, "
-    "r.started_at, r.finished_at, r.attempt, r.totals, r.progress, r.result, r.error, r.lane, r.priority, r.session, "
-    "r.key, r.node, r.work, r.project, r.schedule_id, s.zone, r.waiting, r.cancel, r.trace"
+    f"r.id, {SCHEDULE_OF}, r.task, r.state, r.cause, r.reason, r.trigger, r.due_at, r.last_due_at, r.count, "
+    "r.ready_at, r.started_at, r.finished_at, r.attempt, r.totals, r.progress, r.result, r.error, r.lane, r.priority, "
+    "r.session, r.key, r.node, r.work, r.project, r.schedule_id, s.zone, r.waiting, r.cancel, r.trace, r.started_by, "
+    "r.cancelled_by"
 )
 ATTEMPT_COLUMNS = "a.run_id, a.started_at, a.finished_at, a.state, a.error, a.node"
 SCHEDULE_COLUMNS = (
     "s.id, s.name, s.timing, s.zone, s.work, s.policy, s.project, s.owner, s.enabled, s.broken, s.orphaned, s.note, "
     "s.next_at, s.after_finish, s.remaining, s.failures, s.version, s.created_at, s.updated_at, s.anchor_at, "
-    "s.paused_since, s.paused_reason, s.off_note, s.task, s.fresh_at, s.origin, s.declared, s.overrides"
+    "s.paused_since, s.paused_reason, s.off_note, s.task, s.fresh_at, s.origin, s.declared, s.overrides, s.made_by, "
+    "s.follows, s.paused_cause, s.off_by, s.off_at"
 )
 DUE_COLUMNS = (
     "s.id, s.name, s.timing, s.zone, s.work, s.kind, s.task, s.policy, s.anchor_at, s.next_at, s.remaining, s.version, "
-    "s.project, s.paused_since, s.paused_reason, s.paused_cause"
+    "s.project, s.paused_since, s.paused_reason, s.paused_cause, s.follows, s.broken"
 )
 CLAIM_COLUMNS = (
     "r.id, r.token, r.kind, r.task, r.work, r.policy, r.trigger, r.due_at, r.ready_at, r.attempt, r.schedule_id, "
@@ -162,6 +170,11 @@ def _load_one(load: Callable[[Row], T], row: Row, what: str) -> list[T]:
         return []
 
 
+def load_result(text: str | None) -> Any:
+    """What a run returned."""
+    return _decoded(_decode_result, text, None)
+
+
 def known_state(state: str) -> RunState:
     """A state; what nobody knows did not succeed."""
     return _STATES.get(state, RunState.FAILED)
@@ -208,9 +221,10 @@ def load_run(row: Row, earlier: Sequence[Attempt] = ()) -> Run:
     # fmt: off
     (id, schedule, task, state, cause, reason, trigger, due_at, last_due_at, count, ready_at, started_at, finished_at,
      attempt, totals, progress, result, error, lane, priority, session, key, node, work, project,
-     schedule_id, zone, waiting, cancel, trace) = row
+     schedule_id, zone, waiting, cancel, trace, started_by, cancelled_by) = row
     # fmt: on
     state, trigger, reason = known_words(state, trigger, reason)
+    started_at = begun_at(state, started_at, ready_at, node)
     attempts = tuple(earlier)
     if started_at is not None and state is not RunState.QUEUED:
         why = error or (reason if state is RunState.FAILED else None)
@@ -233,7 +247,7 @@ def load_run(row: Row, earlier: Sequence[Attempt] = ()) -> Run:
         attempts=attempts,
         totals=load_totals(totals),
         progress=load_progress(progress),
-        result=_decoded(_decode_result, result, None),
+        result=load_result(result),
         error=error,
         lane=lane,
         priority=priority,
@@ -247,7 +261,21 @@ def load_run(row: Row, earlier: Sequence[Attempt] = ()) -> Run:
         waiting=bool(waiting),
         cancelling=cancel if state is RunState.RUNNING else None,
         trace_id=trace_id_of(trace),
+        started_by=started_by,
+        cancelled_by=shown_canceller(state, cancelled_by),
     )
+
+
+def begun_at(state: str, started_at: Micros | None, ready_at: Micros, node: str | None) -> Micros | None:
+    """When a run began, or will. One that a node claims ahead of its time has the time of the claim until it ends."""
+    if started_at is None or state != RunState.RUNNING or node is None:
+        return started_at
+    return max(started_at, ready_at)
+
+
+def shown_canceller(state: str, cancelled_by: str | None) -> str | None:
+    """Who asked for the end of a run, unless it came to another one before."""
+    return cancelled_by if state in (RunState.RUNNING, RunState.CANCELLED) else None
 
 
 def load_ending(cause: str | None, reason: str) -> Ending:
@@ -282,8 +310,9 @@ def load_part(row: Row) -> OutputPart:
 
 
 def load_lane(row: Row) -> Lane:
-    """A lane and how full it is: name, limit, paused, note, rate, its bucket, running, queued, oldest ready."""
-    name, limit, paused, note, rate_count, rate_per, rate_from, used, queued, oldest_at = row
+    """A lane and how full it is: name, limit, paused, note, by whom and when, rate, its bucket, running, queued, oldest
+    ready."""
+    name, limit, paused, note, by, at, rate_count, rate_per, rate_from, used, queued, oldest_at = row
     rate = None
     if rate_count is not None:
         if rate_count > 0 and rate_per is not None and rate_per > 0:
@@ -291,7 +320,7 @@ def load_lane(row: Row) -> Lane:
         else:
             # What quarantine makes of it.
             paused, note = True, f"{UNREADABLE}its rate is not a rate"
-    return Lane(name, limit, bool(paused), note, rate, used, queued, moment(oldest_at), rate_from)
+    return Lane(name, limit, bool(paused), note, rate, used, queued, moment(oldest_at), rate_from, by, moment(at))
 
 
 def load_session(row: Row) -> Session:
@@ -328,17 +357,18 @@ def load_due(
     row: Row, active: tuple[RunId, ...], waiting: tuple[RunId, ...], given_up: tuple[RunId, ...] = ()
 ) -> DueSchedule:
     """A due schedule from DUE_COLUMNS, and what is active of it."""
-    values: Any = (*row, active, waiting, given_up)
+    values: Any = (*row[:-1], active, waiting, given_up, row[-1])
     return DueSchedule(*values)
 
 
 @lru_cache(maxsize=4096)
-def _sentence(timing: str, zone: str) -> tuple[str, str | None]:
-    """What a timing says in English, or why it cannot be read."""
+def _sentence(timing: str, zone: str) -> tuple[str, str | None, bool]:
+    """What a timing says in English, or why it cannot be read; and whether a name says more."""
     try:
-        return parse_timing(timing, tz=zone).explain(), None
+        found = parse_timing(timing, tz=zone, stored=True)
+        return found.explain(), None, found.wants_name
     except TimingError as error:
-        return "", f"its timing {timing!r} is not readable: {error.message}"
+        return "", f"its timing {timing!r} is not readable: {error.message}", False
 
 
 def load_schedule(row: Row, last_run: Run | None, active: bool) -> Schedule:
@@ -346,18 +376,26 @@ def load_schedule(row: Row, last_run: Run | None, active: bool) -> Schedule:
     # fmt: off
     (id, name, timing, zone, work_text, policy_text, project, owner, enabled, broken, orphaned, note, next_at,
      after_finish, remaining, failures, version, created_at, updated_at, anchor_at, paused_since, paused_reason,
-     off_note, task, fresh_at, origin, declared_text, overrides_text) = row
+     off_note, task, fresh_at, origin, declared_text, overrides_text, made_by, follows, paused_cause, off_by,
+     off_at) = row
     # fmt: on
     work = load_work(work_text, task)
-    sentence, unreadable = _sentence(timing, zone)
+    sentence, unreadable, wants_name = _sentence(timing, zone)
+    if wants_name:
+        sentence = parse_timing(timing, tz=zone, name=name, stored=True).explain()
     policy, policy_error = _policy(policy_text)
     broken = broken or unreadable or policy_error
     if isinstance(work, Unreadable) and work.needs is None:  # else another node may read it
         broken = broken or work.reason
     runs_next = next_at if enabled and not broken and not orphaned else None
+    probe_at = moment(next_at) if broken and not enabled and not orphaned else None
     reason = None
     if runs_next is None:
-        reason = _why_not(enabled, broken, orphaned, off_note, after_finish is not None and active, remaining)
+        is_counting = after_finish is not None and active
+        waits_for = sentence[:1].lower() + sentence[1:].removesuffix(".") if follows else ""
+        reason = _why_not(enabled, broken, orphaned, off_note, is_counting, remaining, waits_for)
+        if probe_at is not None:
+            reason += f"; probes at {local_text(zone, probe_at)}"
     elif paused_since is not None:
         reason = f"paused: {paused_reason}"
     declared = load_declared(declared_text) if owner == "code" else None
@@ -376,11 +414,15 @@ def load_schedule(row: Row, last_run: Run | None, active: bool) -> Schedule:
         policy=policy,
         project=project,
         owner=owner,
+        made_by=made_by,
         enabled=bool(enabled),
         broken=broken,
         orphaned=bool(orphaned),
         note=note,
         off_note=off_note,
+        off_by=off_by,
+        off_at=moment(off_at),
+        paused_cause=None if paused_since is None else known_cause(paused_cause),
         next_run_at=moment(runs_next),
         next_run_reason=reason,
         paused_since=moment(paused_since),
@@ -392,11 +434,13 @@ def load_schedule(row: Row, last_run: Run | None, active: bool) -> Schedule:
         updated_at=from_micros(updated_at),
         anchor_at=from_micros(anchor_at),
         active=active,
+        probe_at=probe_at,
         fresh_until=moment(fresh_at) if policy.fresh is not None else None,
         origin=origin,
         declared=declared,
         overrides=overrides,
         changes=changes,
+        follows=bool(follows),
     )
 
 
@@ -408,7 +452,13 @@ def _policy(text: str) -> tuple[Policy, str | None]:
 
 
 def _why_not(
-    enabled: bool, broken: str | None, orphaned: bool, off_note: str | None, after_finish: bool, remaining: int | None
+    enabled: bool,
+    broken: str | None,
+    orphaned: bool,
+    off_note: str | None,
+    after_finish: bool,
+    remaining: int | None,
+    waits_for: str,
 ) -> str:
     if broken:
         return f"broken: {broken}"
@@ -420,6 +470,8 @@ def _why_not(
         return f"disabled: {off_note}" if off_note else "disabled"
     if after_finish:
         return "running: the next due time is set when it ends"
+    if waits_for:
+        return f"it runs {waits_for}"
     return "finished: its timing has no further due time"
 
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from ostinato.clock import Micros
 from ostinato.models.given_up import GivenUp
-from ostinato.models.ids import NodeId, RunId, ScheduleId
+from ostinato.models.ids import NodeId, RunId, RunIds, ScheduleId
 from ostinato.models.incident import IncidentChange
 from ostinato.models.live import Changes, Position
 from ostinato.models.output import OutputPart
-from ostinato.models.run import ClaimedRun, Ending, Finish, NewRun, Report, Run, RunFilter
+from ostinato.models.run import ClaimedRun, Ending, Finish, NewRun, OuterRun, Report, Run, RunFilter
 from ostinato.models.states import Cause, RunState
 from ostinato.models.task import RunningTask
+from ostinato.models.upstream import Upstream
 
 __all__ = [
     "NONE_ENDED",
@@ -24,6 +25,8 @@ __all__ = [
     "Claim",
     "Claimed",
     "Finished",
+    "FirstActive",
+    "FirstActiveOf",
     "RunCounts",
     "RunStore",
     "Stale",
@@ -158,6 +161,32 @@ class StateCount:
 
 
 @dataclass(frozen=True, slots=True)
+class RunStretch:
+    """Runs of one schedule (or of one task, without a schedule) that ended alike, as one stretch of time."""
+
+    schedule: str | None
+    task: str | None
+    state: RunState
+    with_errors: bool
+    start: Micros
+    end: Micros
+    runs: int
+    due_times: int
+    """How many due times they stand for."""
+    run: RunId | None
+    """Its only run."""
+
+
+@dataclass(frozen=True, slots=True)
+class CountedRuns:
+    """The stretches of a span, by their start."""
+
+    stretches: Sequence[RunStretch]
+    known_from: Micros | None
+    """What ended before or then was not read; None if all was."""
+
+
+@dataclass(frozen=True, slots=True)
 class RunCounts:
     """How busy everything is."""
 
@@ -166,11 +195,39 @@ class RunCounts:
     late: int
 
 
+@dataclass(frozen=True, slots=True)
+class FirstActiveOf:
+    """Whose longest active runs are asked for."""
+
+    now: Micros
+    schedules: Sequence[ScheduleId] = ()
+    sessions: Sequence[str] = ()
+    lanes: Sequence[str] = ()
+    nodes: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FirstActive:
+    """The runs that others wait for; what is long in one is cut."""
+
+    queued: Mapping[ScheduleId, Run] = field(default_factory=dict)
+    """Of each schedule the oldest that is due and not under way,"""
+    running: Mapping[ScheduleId, Run] = field(default_factory=dict)
+    """and the oldest that is."""
+    sessions: Mapping[str, Run] = field(default_factory=dict)
+    """The oldest that has its turn."""
+    lanes: Mapping[str, Run] = field(default_factory=dict)
+    """The one that is under way longest."""
+    nodes: Mapping[str, Run] = field(default_factory=dict)
+    """The same."""
+
+
 class RunStore(Protocol):
     """The ledger: in, claimed, finished, read."""
 
-    async def insert_runs(self, runs: Sequence[NewRun]) -> list[RunId]:
-        """Insert them in one transaction. Where a key is active already, the answer holds that run's id."""
+    async def insert_runs(self, runs: Sequence[NewRun]) -> RunIds:
+        """Insert them in one transaction. Where a key is active already in its scope, the answer holds that run's
+        id."""
         ...
 
     async def queue_runs(self, runs: Sequence[NewRun], now: Micros) -> list[RunId]:
@@ -204,10 +261,16 @@ class RunStore(Protocol):
         ...
 
     async def repeat_run(
-        self, id: RunId, now: Micros, turn: str | None = None, trace: str | None = None
+        self,
+        id: RunId,
+        now: Micros,
+        turn: str | None = None,
+        trace: str | None = None,
+        by: str | None = None,
     ) -> RunId | None:
         """A new run, by hand and ready now, of the same work with the same policy; None if there is no such run. It
-        waits in the session of the first, or, if that was in none that people see, in the one of its `turn`."""
+        waits in the session of the first, or, if that was in none that people see, in the one of its `turn`. `by` is
+        who asks for it."""
         ...
 
     async def claim_runs(self, claim: Claim) -> Claimed: ...
@@ -220,6 +283,11 @@ class RunStore(Protocol):
         they are written, where that may be later than they ended: incidents changed then."""
         ...
 
+    async def upstreams_of(self, id: RunId) -> list[Upstream]:
+        """The ended runs of other schedules that this run came after, in the order in which they ended; of one that is
+        run again, those of the first."""
+        ...
+
     async def forget_given_up(self, ended: Sequence[tuple[RunId, int]]) -> None:
         """The code of these attempts, by run and token, has ended, that was given up before."""
         ...
@@ -230,7 +298,9 @@ class RunStore(Protocol):
 
     async def report_runs(self, reports: Sequence[Report]) -> None: ...
 
-    async def cancel_runs(self, ids: Sequence[RunId], ending: Ending, now: Micros) -> Cancelled: ...
+    async def cancel_runs(self, ids: Sequence[RunId], ending: Ending, now: Micros, by: str | None = None) -> Cancelled:
+        """End queued runs, and ask the nodes of running ones to stop them; `by` says which person wants it."""
+        ...
 
     async def stale_runs(self, silent: Sequence[tuple[NodeId, Micros]], now: Micros) -> Stale:
         """Declare nodes lost that have not been heard of since the given `seen_at`, and answer what was running on
@@ -245,6 +315,26 @@ class RunStore(Protocol):
         """Say on queued runs why they are not started."""
         ...
 
+    async def step_aside(
+        self, sessions: Collection[str], task: str, ready_before: Micros, back_at: Micros, reason: str
+    ) -> int:
+        """In these sessions of people, let what has been queued and ready since before then, of a task that no node
+        knows, hold up nobody until `back_at`; answers how many runs."""
+        ...
+
+    async def step_back(self, now: Micros) -> int:
+        """Let that queue up again whose task a living node knows by now; answers how many runs."""
+        ...
+
+    async def lend_slot(self, outer: OuterRun, to: RunId) -> str | None:
+        """Let a queued run start by the slot that the run that waits for it has in their lane, if that lane is full and
+        the slot is lent to no other; answers which lane."""
+        ...
+
+    async def take_back_slot(self, outer: OuterRun, to: RunId) -> None:
+        """The run does not wait for it any more."""
+        ...
+
     async def get_run(self, id: RunId) -> Run | None: ...
 
     async def list_runs(self, wanted: RunFilter) -> list[Run]: ...
@@ -253,6 +343,21 @@ class RunStore(Protocol):
         self, start: Micros, end: Micros, schedule_ids: Sequence[ScheduleId] | None, limit: int
     ) -> tuple[list[Run], bool]:
         """Runs that touch the span, oldest first: what is active, then what ended last; and whether there are more."""
+        ...
+
+    async def count_runs_between(
+        self,
+        start: Micros,
+        end: Micros,
+        schedule_ids: Sequence[ScheduleId] | None,
+        *,
+        listed: Sequence[RunId],
+        bucket: Micros,
+        now: Micros,
+        most: int,
+    ) -> CountedRuns:
+        """The runs that touch the span without those that are `listed`, counted by schedule, state and bucket; of what
+        has ended, the latest `most` of all schedules are read."""
         ...
 
     async def count_runs(self, now: Micros, late_before: Micros) -> RunCounts:
@@ -265,6 +370,10 @@ class RunStore(Protocol):
 
     async def late_runs(self, late_before: Micros, limit: int) -> list[Run]:
         """Queued runs that could have started before then, the longest waiting first."""
+        ...
+
+    async def first_active(self, of: FirstActiveOf) -> FirstActive:
+        """The runs that others wait for, of these schedules, sessions, lanes and nodes, in one read."""
         ...
 
     async def tally_ended(self, since: Micros, until: Micros, bucket: Micros) -> list[StateCount]:

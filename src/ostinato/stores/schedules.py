@@ -131,6 +131,10 @@ class ScheduleStore(Protocol):
         as given up."""
         ...
 
+    async def followers_of(self, name: str) -> list[str]:
+        """The names of the schedules that run after this one."""
+        ...
+
     async def pause_schedule(self, id: ScheduleId, version: int, pause: Pause, now: Micros) -> bool:
         """Put off an enabled schedule, if its version still is what was read and it is still due at `pause.since`. The
         next fire that is recorded ends it, and so does whatever changes its switch, its timing or its budget, orphans

@@ -5,7 +5,21 @@ The same for every store: `lower` of a database knows only the letters of its lo
 
 from __future__ import annotations
 
-__all__ = ["glob_of", "regex_of"]
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ostinato.stores.sql.connection import Dialect
+
+__all__ = ["glob_of", "matching", "regex_of"]
+
+
+def matching(dialect: Dialect, search: str) -> tuple[str, str]:
+    """How a column is looked through, and for what: plainly if that is enough, which is four times as fast."""
+    if dialect == "sqlite":
+        return "{} GLOB :search", glob_of(search)
+    if search.isascii():
+        return 'strpos(lower({} COLLATE "C"), :search) > 0', search.lower()
+    return "{} ~ :search", regex_of(search)
 
 
 def glob_of(text: str) -> str:

@@ -28,8 +28,9 @@ class SessionStore(Protocol):
         """
         ...
 
-    async def stop(self, key: str, *, everything: bool, now: Micros) -> Stopped:
-        """Cancel the oldest run that has its turn; or everything, with a cutoff for what is still on its way.
+    async def stop(self, key: str, *, everything: bool, now: Micros, by: str | None = None) -> Stopped:
+        """Cancel the oldest run that has its turn; or everything, with a cutoff for what is still on its way. `by` says
+        which person wants it.
 
         To stop a session that nobody has used does nothing, unless it is everything: the cutoff stays."""
         ...

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from ostinato.clock import Micros
-from ostinato.models.ids import RunId
+from ostinato.models.ids import RunId, RunIds
 from ostinato.models.outbox import Arrival
 from ostinato.models.run import NewRun
 
@@ -32,9 +32,9 @@ class SharedLedger(Protocol):
         """Whether this connection leads to the database of the ledger; StoreError if it does and may not write."""
         ...
 
-    async def insert_runs(self, caller: CallerConnection, runs: Sequence[NewRun]) -> list[RunId]:
+    async def insert_runs(self, caller: CallerConnection, runs: Sequence[NewRun]) -> RunIds:
         """Insert them in the transaction of the caller, whose commit wakes every engine. Where a key is active
-        already, the answer holds that run's id. A run of a session queues up there after the commit."""
+        already in its scope, the answer holds that run's id. A run of a session queues up there after the commit."""
         ...
 
 

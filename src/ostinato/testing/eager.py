@@ -23,7 +23,7 @@ from ostinato.durations import Duration
 from ostinato.errors import NotExecuted
 from ostinato.execution.context import RunContext, current_context
 from ostinato.execution.registry import TaskDefinition
-from ostinato.models.ids import RunId
+from ostinato.models.ids import RunId, RunIds
 from ostinato.models.run import Run
 from ostinato.models.work_values import GivenCall
 from ostinato.service.results import RaisedHere
@@ -34,7 +34,7 @@ from ostinato.tasks import RunHandle
 __all__ = ["eagerly"]
 
 Job = Callable[[], Any]
-_NOT_POLICY = ("key", "delay", "at")
+_NOT_POLICY = ("key", "scope", "delay", "at")
 """What says when a run starts, or whether there is one already: it starts now, and ends."""
 _HANDED_BACK = "_ostinato_handed_back"
 
@@ -93,16 +93,16 @@ class _Inline:
         self._executed: dict[RunId, BaseException | None] = {}
         """What was executed here, and what it raised."""
 
-    def enqueue(self, spec: EnqueueSpec, calls: Iterable[GivenCall]) -> list[RunId]:
+    def enqueue(self, spec: EnqueueSpec, calls: Iterable[GivenCall]) -> RunIds:
         works = self._app.registry.encode_calls(spec.task, calls)
-        return [self._execute(work, spec.options).id for work in works]
+        return RunIds([self._execute(work, spec.options).id for work in works])
 
     def enqueue_work(self, work: WorkLike, **options: Any) -> RunHandle[Any]:
         return RunHandle(self._execute(work, _policy(options)).id, self._app.runs)
 
-    async def aenqueue(self, spec: EnqueueSpec, calls: Iterable[GivenCall]) -> list[RunId]:
+    async def aenqueue(self, spec: EnqueueSpec, calls: Iterable[GivenCall]) -> RunIds:
         works = self._app.registry.encode_calls(spec.task, calls)
-        return [(await self._aexecute(work, spec.options)).id for work in works]
+        return RunIds([(await self._aexecute(work, spec.options)).id for work in works])
 
     async def aenqueue_work(self, work: WorkLike, **options: Any) -> RunId:
         return (await self._aexecute(work, _policy(options))).id

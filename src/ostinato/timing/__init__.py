@@ -3,9 +3,11 @@
 Read `base.py` for what a timing is, `text.py` for how it is written; the models and the engine stand above.
 """
 
+from ostinato.timing.after import After, On
 from ostinato.timing.at import At
 from ostinato.timing.base import Timing
-from ostinato.timing.calendar import DailyAt, Monthly, Weekly
+from ostinato.timing.bounds import Bounded, Limited
+from ostinato.timing.calendar import DailyAt, Monthly, Quarterly, Weekly
 from ostinato.timing.combine import Except, Or
 from ostinato.timing.cron import Cron
 from ostinato.timing.dates import Dates
@@ -13,14 +15,19 @@ from ostinato.timing.every import Every
 from ostinato.timing.text import parse_timing
 
 __all__ = [
+    "After",
     "At",
+    "Bounded",
     "Cron",
     "DailyAt",
     "Dates",
     "Every",
     "Except",
+    "Limited",
     "Monthly",
+    "On",
     "Or",
+    "Quarterly",
     "Timing",
     "Weekly",
     "parse_timing",

@@ -5,7 +5,7 @@ Text form `at 2026-12-24T18:00`; the relative forms (`in 30m`, `tomorrow 15:00`)
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, timezone
 
 from ostinato.durations import Duration
@@ -15,6 +15,7 @@ from ostinato.timing.explain import change_remark, moment_phrase
 from ostinato.timing.zones import (
     DAY,
     Transition,
+    Zone,
     as_utc,
     check_zone,
     instant_of,
@@ -45,9 +46,10 @@ class At(Timing):
 
     when: datetime
     tz: str | None
+    names_zone: bool = field(compare=False)
 
     def __init__(
-        self, when: datetime | str, tz: str | None = None, *, jitter: Duration = NO_JITTER, stable: bool = False
+        self, when: datetime | str, tz: Zone | None = None, *, jitter: Duration = NO_JITTER, stable: bool = False
     ) -> None:
         if isinstance(when, str):
             when = _read_moment(when)
@@ -59,7 +61,7 @@ class At(Timing):
             when, zone = when.astimezone(UTC if not offset else timezone(offset)), None
         else:
             when = when.replace(tzinfo=None, fold=0)
-        store(self, when=when, tz=zone, **jitter_fields(jitter, stable))
+        store(self, when=when, tz=zone, names_zone=zone is not None, **jitter_fields(jitter, stable))
 
     @property
     def instant(self) -> datetime:
@@ -80,10 +82,17 @@ class At(Timing):
         return self.tz
 
     @property
+    def owns_zone(self) -> bool:
+        return self.names_zone
+
+    def at_home(self) -> Timing:
+        return self.replaced(names_zone=False)
+
+    @property
     def wants_zone(self) -> bool:
         return self.tz is None and self.when.tzinfo is None
 
-    def in_zone(self, tz: str) -> Timing:
+    def in_zone(self, tz: Zone) -> Timing:
         return self.replaced(tz=check_zone(tz)) if self.wants_zone else self
 
     def _next(self, t: datetime) -> datetime | None:

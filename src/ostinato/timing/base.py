@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any, Self
 from ostinato.durations import Duration, duration_text, parse_duration
 from ostinato.errors import InvalidInput, TimingError
 from ostinato.timing.explain import interval_phrase
-from ostinato.timing.zones import as_utc, microseconds_of
+from ostinato.timing.zones import Zone, as_utc, microseconds_of
 
 if TYPE_CHECKING:
+    from ostinato.timing.bounds import Bounded, Limited
     from ostinato.timing.combine import Except, Or
     from ostinato.timing.dates import Dates
 
@@ -115,8 +116,18 @@ class Timing(ABC):
         """The IANA name of its zone; None when it has none yet, or does not care for one."""
 
     @property
+    def owns_zone(self) -> bool:
+        """Whether its zone is its own, and not that of the place where it was read."""
+        return False
+
+    @property
     def wants_zone(self) -> bool:
         """Whether it (or a part of it) reads a wall clock and has no zone yet."""
+        return False
+
+    @property
+    def wants_name(self) -> bool:
+        """Whether it (or a part of it) is chosen by the name of its schedule, and has none yet."""
         return False
 
     @property
@@ -125,9 +136,28 @@ class Timing(ABC):
         return None
 
     @property
+    def follows(self) -> tuple[str, ...]:
+        """The schedules whose runs it follows, instead of having due times."""
+        return ()
+
+    @property
+    def runs(self) -> int | None:
+        """How many runs a schedule with it has at most, where it says so."""
+        return None
+
+    @property
+    def unlimited(self) -> Timing:
+        """The same, for any number of runs."""
+        return self
+
+    @property
     def text(self) -> str:
-        """The canonical text form: `parse_timing(timing.text, tz=timing.zone) == timing`."""
-        return self.text_within(self.zone)
+        """The canonical text form: `parse_timing(timing.text, tz=timing.zone) == timing`.
+
+        It names a zone of its own (`DailyAt(9, tz=…)`, `daily 09:00 in …`), and so says the same wherever it is read;
+        not one that it was given by the place where it was read.
+        """
+        return self.text_within("" if self.owns_zone else self.zone)
 
     def text_within(self, zone: str | None) -> str:
         """The text as a part of a larger text that is read in `zone`."""
@@ -176,8 +206,16 @@ class Timing(ABC):
         """An interval without an anchor gets this one; combinations pass it on; all others stay as they are."""
         return self
 
-    def in_zone(self, tz: str) -> Timing:
+    def at_home(self) -> Timing:
+        """The same with its zone as that of the place where it is read: its text does not name it."""
+        return self
+
+    def in_zone(self, tz: Zone) -> Timing:
         """Give a zone to what was built without one; explicit zones stay."""
+        return self
+
+    def named(self, name: str) -> Timing:
+        """What is chosen by the name of a schedule (`H` in cron) gets this one; all others stay as they are."""
         return self
 
     def with_jitter(self, jitter: Duration, stable: bool = False) -> Timing:
@@ -212,6 +250,18 @@ class Timing(ABC):
 
         return Except(self, days)
 
+    def between(self, start: date | str | None = None, end: date | str | None = None) -> Bounded:
+        """From a day or moment on and until another, which both belong to it: `2027-01-01`, `2027-06-30T18:00`."""
+        from ostinato.timing.bounds import Bounded
+
+        return Bounded(self, start, end)
+
+    def limited(self, runs: int) -> Limited:
+        """The timing of a schedule that is to run so often: stored with it as `remaining`."""
+        from ostinato.timing.bounds import Limited
+
+        return Limited(self, runs)
+
     def except_dates(self, days: Iterable[str | date] | str) -> Except:
         """Not on these local dates: `2026-12-25`, or `12-25` for every year."""
         from ostinato.timing.combine import Except
@@ -220,4 +270,4 @@ class Timing(ABC):
         return Except(self, Dates(days))
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.text!r}{f' {self.zone}' if self.zone else ''}>"
+        return f"<{type(self).__name__} {self.text_within(self.zone)!r}{f' {self.zone}' if self.zone else ''}>"

@@ -5,7 +5,8 @@ Text is read from left to right: `A or B except C` takes the days of C from both
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from abc import abstractmethod
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from heapq import merge
@@ -15,19 +16,17 @@ from ostinato.durations import Duration
 from ostinato.errors import TimingError
 from ostinato.timing.base import NO_JITTER, Timing, store
 from ostinato.timing.dates import Dates
-from ostinato.timing.every import Every
-from ostinato.timing.grids import Grid, count_union
 from ostinato.timing.searching import bounded, count_step, following, preceding
-from ostinato.timing.zones import as_utc, check_zone, end_of_day, local_date, microseconds_of, start_of_day
+from ostinato.timing.unions import count_together, few_beside_one
+from ostinato.timing.zones import Zone, as_utc, check_zone, local_date, stretch_of_day, stretches_of_day
 
-__all__ = ["Except", "Or", "refuse_many"]
+__all__ = ["Combination", "Except", "Or", "check_combinable", "refuse_many", "size_of"]
 
 _MOST_PARTS = 20
 """A combination joins so many timings and lists of dates at most."""
 
 _TICK = timedelta(microseconds=1)
-# Asking whether one instant is due costs as much as streaming so many; a few are asked in any case.
-_QUESTION, _FEW = 30, 500
+_DAY = timedelta(days=1)
 # An exception may cover whole decades of due times; past this many days off in a row it is taken to cover all.
 _MOST_DAYS_OFF = 3660
 _LONGEST_SEARCH = timedelta(days=50 * 366)
@@ -36,12 +35,20 @@ _FIRST_LOOKS = (2, 16, 128, 1024)
 _PROBE = datetime(2000, 1, 1, tzinfo=UTC)
 
 
-def _refuse_after_finish(*timings: Timing) -> None:
+def check_combinable(*timings: Timing) -> None:
+    """Refuse what has no due times of its own to choose from, and what is said of a whole timing."""
     for timing in timings:
+        if timing.runs is not None:
+            raise TimingError(f"'until {timing.runs} runs' is of the whole timing, and stands at its end")
         if timing.after_finish is not None:
             raise TimingError(
                 f"{timing.text!r} counts from the end of a run and cannot be combined",
                 hint=timing.text.replace(" after finish", ""),
+            )
+        if timing.follows:
+            raise TimingError(
+                f"{timing.text!r} has no due times and cannot be combined",
+                hint="two schedules with the same work, one of them by the clock",
             )
 
 
@@ -49,21 +56,23 @@ def refuse_many(parts: int) -> None:
     """Refuse a combination of more parts than anybody reads."""
     if parts > _MOST_PARTS:
         raise TimingError(
-            f"more than {_MOST_PARTS} timings are joined",
-            hint="several schedules, or lists in one part: weekly mon,thu 09:00, except 12-24,12-25,12-26",
+            f"more than {_MOST_PARTS} timings are joined: take several schedules, or lists in one part "
+            "(weekly mon,thu 09:00, except 12-24,12-25,12-26)"
         )
 
 
-def _size(part: Timing | Dates) -> int:
-    return part.size if isinstance(part, _Combination) else 1
+def size_of(part: Timing | Dates) -> int:
+    """Of how many timings and lists of dates it is made."""
+    return part.size if isinstance(part, Combination) else 1
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
-class _Combination(Timing):
+class Combination(Timing):
     """What follows from its parts, found once: a combination of combinations would ask them over and over."""
 
     size: int = field(compare=False)
     wants: bool = field(compare=False)
+    nameless: bool = field(compare=False)
     own_zone: str | None = field(compare=False)
 
     @property
@@ -74,12 +83,26 @@ class _Combination(Timing):
     def wants_zone(self) -> bool:
         return self.wants
 
+    @property
+    def wants_name(self) -> bool:
+        return self.nameless
+
+    @property
+    def owns_zone(self) -> bool:
+        timings = self._timings()
+        zones = {timing.zone for timing in timings if timing.zone is not None}
+        return len(zones) > 1 or any(timing.owns_zone for timing in timings)
+
+    @abstractmethod
+    def _timings(self) -> Sequence[Timing]:
+        """The timings that it is made of."""
+
     def _words(self) -> str:
         return self.text_within(self.zone)
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
-class Or(_Combination):
+class Or(Combination):
     """Due when any part is; an instant on which several are due counts once. Jitter belongs to the parts."""
 
     parts: tuple[Timing, ...]
@@ -92,8 +115,8 @@ class Or(_Combination):
             flat.extend(part.parts if isinstance(part, Or) else (part,))
         if len(flat) < 2:
             raise TimingError("'or' needs at least two timings", hint="daily 09:00 or monthly last 18:00")
-        refuse_many(sum(map(_size, flat)))
-        _refuse_after_finish(*flat)
+        refuse_many(sum(map(size_of, flat)))
+        check_combinable(*flat)
         self._store(tuple(part.with_jitter(jitter, stable) for part in flat))
 
     def _store(self, parts: tuple[Timing, ...]) -> None:
@@ -102,18 +125,25 @@ class Or(_Combination):
         store(self, parts=parts, jitter=longest, stable=bool(jittered) and all(part.stable for part in jittered))
         wants = any(part.wants_zone for part in parts)
         zones = [] if wants else [part.zone for part in parts if part.zone is not None]
-        store(self, size=sum(map(_size, parts)), wants=wants, own_zone=next(iter(zones), None))
+        store(self, size=sum(map(size_of, parts)), wants=wants, own_zone=next(iter(zones), None))
+        store(self, nameless=any(part.wants_name for part in parts))
+
+    def _timings(self) -> Sequence[Timing]:
+        return self.parts
 
     def _mapped(self, change: Callable[[Timing], Timing]) -> Or:
         copy = object.__new__(Or)
         copy._store(tuple(change(part) for part in self.parts))
         return copy
 
-    def in_zone(self, tz: str) -> Timing:
+    def in_zone(self, tz: Zone) -> Timing:
         return self._mapped(lambda part: part.in_zone(tz))
 
     def anchored(self, at: datetime) -> Timing:
         return self._mapped(lambda part: part.anchored(at))
+
+    def named(self, name: str) -> Timing:
+        return self._mapped(lambda part: part.named(name)) if self.nameless else self
 
     def with_jitter(self, jitter: Duration, stable: bool = False) -> Timing:
         return self._mapped(lambda part: part.with_jitter(jitter, stable))
@@ -154,14 +184,7 @@ class Or(_Combination):
         return (due for due, _ in groupby(merge(*(part.stream(after, until) for part in self.parts))))
 
     def _count(self, after: datetime, until: datetime) -> int:
-        parts = [part.anchored(after) for part in self.parts]
-        grids = [part for part in parts if isinstance(part, Every)]
-        together = _count_grids(grids, after, until) if len(grids) > 1 else None
-        if together is None:
-            return _count_apart([(part.count_between(after, until), part) for part in parts], after, until)
-        # From here on all grids are one part, which is counted.
-        others = [(part.count_between(after, until), part) for part in parts if not isinstance(part, Every)]
-        return _count_apart([(together, Or(*grids)), *others], after, until)
+        return _count_parts([part.anchored(after) for part in self.parts], after, until)
 
     def text_within(self, zone: str | None) -> str:
         first, *rest = self.parts
@@ -177,7 +200,7 @@ class Or(_Combination):
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
-class Except(_Combination):
+class Except(Combination):
     """Due when `base` is, but not on the days of `days`: dates, or the days on which another timing is due.
 
     A day is a local day of the base's zone; `tz` is only asked where the base has none (`every 5m except 12-25`).
@@ -186,61 +209,79 @@ class Except(_Combination):
     base: Timing
     days: Dates | Timing
     tz: str | None
+    names_zone: bool = field(compare=False)
     judged_in: str = field(compare=False)
 
     def __init__(
         self,
         base: Timing,
         days: Dates | Timing,
-        tz: str | None = None,
+        tz: Zone | None = None,
         *,
         jitter: Duration = NO_JITTER,
         stable: bool = False,
     ) -> None:
         if not isinstance(base, Timing) or not isinstance(days, Dates | Timing):
             raise TimingError("'except' takes days from a timing", hint="daily 09:00 except 2026-12-25,12-26")
-        refuse_many(_size(base) + _size(days))
-        _refuse_after_finish(base, *([days] if isinstance(days, Timing) else []))
+        refuse_many(size_of(base) + size_of(days))
+        check_combinable(base, *([days] if isinstance(days, Timing) else []))
         base = base.with_jitter(jitter, stable)
         if isinstance(days, Timing) and days.jitter:
             # A day has no jitter; who writes it at the end of the text means the whole.
             base = base.with_jitter(days.jitter, days.stable)
-            days = days.replaced(jitter=NO_JITTER, stable=False) if not isinstance(days, _Combination) else days
+            days = days.replaced(jitter=NO_JITTER, stable=False) if not isinstance(days, Combination) else days
         if isinstance(base, Except) and isinstance(base.days, Dates) and isinstance(days, Dates):
             days, tz, base = base.days.merged(days), base.tz or tz, base.base
+        names_zone = tz is not None
         if tz is not None:
             tz, base = check_zone(tz), base.in_zone(tz)
             days = days.in_zone(tz) if isinstance(days, Timing) else days
-        self._store(base, days, tz)
-        if base.next_after(_PROBE) is not None and self._next(_PROBE) is None:
+        self._store(base, days, tz, names_zone)
+        if not self.nameless and base.next_after(_PROBE) is not None and self._next(_PROBE) is None:
             raise TimingError(
                 f"{self.text!r} is never due: all its days are excluded", hint="daily 09:00 except weekly sat,sun 00:00"
             )
 
-    def _store(self, base: Timing, days: Dates | Timing, tz: str | None) -> None:
+    def _store(self, base: Timing, days: Dates | Timing, tz: str | None, names_zone: bool) -> None:
         # A zone of its own only where no part has one to judge the days in.
         if any(part.zone or part.wants_zone for part in (base, days) if isinstance(part, Timing)):
             tz = None
+        store(self, names_zone=names_zone and tz is not None)
         store(self, base=base, days=days, tz=tz, jitter=base.jitter, stable=base.stable)
         zone = base.zone or tz or (days.zone if isinstance(days, Timing) else None)
         wants = zone is None or base.wants_zone or (isinstance(days, Timing) and days.wants_zone)
         own = None if wants else zone
-        store(self, size=_size(base) + _size(days), wants=wants, own_zone=own, judged_in=zone or "UTC")
+        store(self, size=size_of(base) + size_of(days), wants=wants, own_zone=own, judged_in=zone or "UTC")
+        store(self, nameless=base.wants_name or (isinstance(days, Timing) and days.wants_name))
+
+    @property
+    def owns_zone(self) -> bool:
+        return self.names_zone or Combination.owns_zone.__get__(self)
+
+    def at_home(self) -> Timing:
+        return self.replaced(names_zone=False)
+
+    def _timings(self) -> Sequence[Timing]:
+        return (self.base, self.days) if isinstance(self.days, Timing) else (self.base,)
 
     def _mapped(self, change: Callable[[Timing], Timing], tz: str | None) -> Except:
         copy = object.__new__(Except)
-        copy._store(change(self.base), change(self.days) if isinstance(self.days, Timing) else self.days, tz)
+        days = change(self.days) if isinstance(self.days, Timing) else self.days
+        copy._store(change(self.base), days, tz, self.names_zone)
         return copy
 
-    def in_zone(self, tz: str) -> Timing:
+    def in_zone(self, tz: Zone) -> Timing:
         return self._mapped(lambda part: part.in_zone(tz), self.tz or check_zone(tz))
 
     def anchored(self, at: datetime) -> Timing:
         return self._mapped(lambda part: part.anchored(at), self.tz)
 
+    def named(self, name: str) -> Timing:
+        return self._mapped(lambda part: part.named(name), self.tz) if self.nameless else self
+
     def with_jitter(self, jitter: Duration, stable: bool = False) -> Timing:
         copy = object.__new__(Except)
-        copy._store(self.base.with_jitter(jitter, stable), self.days, self.tz)
+        copy._store(self.base.with_jitter(jitter, stable), self.days, self.tz, self.names_zone)
         return copy
 
     def start_delay(self, name: str, due: datetime, random: Callable[[], float]) -> timedelta:
@@ -267,7 +308,7 @@ class Except(_Combination):
                 return due
             limit = limit or due + _LONGEST_SEARCH
             # The rest of an excepted day is jumped over, however many due times it holds.
-            t = max(due, end_of_day(*off) - _TICK)
+            t = stretch_of_day(*off, due)[1] - _TICK
             if t >= limit:
                 return None
         return None
@@ -290,7 +331,7 @@ class Except(_Combination):
             off = _day_off(levels, due)
             if off is None:
                 return due
-            t = min(due, start_of_day(*off)) - _TICK
+            t = stretch_of_day(*off, due)[0] - _TICK
             if since is not None and t < since:
                 return None
         return None
@@ -307,7 +348,7 @@ class Except(_Combination):
         total = base.count_between(after, until)
         # A day may be off for several reasons, in several zones: each instant is taken off once.
         done = after
-        for first, last in merge(*(level._spans_off(after, until) for level in levels)):
+        for first, last in merge(*(level._stretches_off(after, until) for level in levels)):
             total -= base.count_between(max(first, done), min(last, until))
             done = max(done, last)
         return total
@@ -325,24 +366,28 @@ class Except(_Combination):
             return self.days.covers(day)
         zone = self.days.zone or self.judged_in
         count_step()
-        return _is_due_within(self.days, start_of_day(zone, day) - _TICK, end_of_day(zone, day) - _TICK)
+        stretches = stretches_of_day(zone, day)
+        return any(_is_due_within(self.days, begin - _TICK, end - _TICK) for begin, end in stretches)
 
-    def _spans_off(self, after: datetime, until: datetime) -> Iterator[tuple[datetime, datetime]]:
-        """The days taken off that touch (after, until], each as (after its first instant, its last]."""
+    def _stretches_off(self, after: datetime, until: datetime) -> list[tuple[datetime, datetime]]:
+        """The days taken off around (after, until], each stretch as (before its first instant, its last], in order."""
         zone = self.judged_in
-        for day in self._days_off(local_date(zone, after), local_date(zone, until)):
-            yield start_of_day(zone, day) - _TICK, end_of_day(zone, day) - _TICK
+        # Where a clock goes back over midnight, the day of the later instant may be the earlier one.
+        days = self._days_off(local_date(zone, after) - _DAY, local_date(zone, until) + _DAY)
+        return sorted((begin - _TICK, end - _TICK) for day in days for begin, end in stretches_of_day(zone, day))
 
-    def _days_off(self, first: date, last: date) -> Iterator[date]:
+    def _days_off(self, first: date, last: date) -> Collection[date]:
         if isinstance(self.days, Dates):
-            yield from self.days.within(first, last)
-            return
+            return list(self.days.within(first, last))
         zone = self.days.zone or self.judged_in
-        end = end_of_day(zone, last) - _TICK
-        due = self.days.first_until(start_of_day(zone, first) - _TICK, end)
+        # In its own zone a day begins up to a day sooner or later.
+        begin, end = (datetime(day.year, day.month, day.day, tzinfo=UTC) for day in (first - _DAY, last + 2 * _DAY))
+        found: set[date] = set()
+        due = self.days.first_until(begin, end)
         while due is not None:
-            yield (day := local_date(zone, due))
-            due = self.days.first_until(max(due, end_of_day(zone, day) - _TICK), end)
+            found.add(day := local_date(zone, due))
+            due = self.days.first_until(stretch_of_day(zone, day, due)[1] - _TICK, end)
+        return found
 
     def text_within(self, zone: str | None) -> str:
         days = self.days.text if isinstance(self.days, Dates) else _nested(self.days, zone)
@@ -403,28 +448,23 @@ def _day_off(levels: list[Except], due: datetime) -> tuple[str, date] | None:
 
 def _nested(part: Timing, zone: str | None) -> str:
     text = part.text_within(zone)
-    return f"({text})" if isinstance(part, _Combination) else text
+    return f"({text})" if isinstance(part, Combination) else text
 
 
-def _count_grids(grids: list[Every], after: datetime, until: datetime) -> int | None:
-    """How many instants in (after, until] these grids hold together; None when that is not to be had cheaply."""
-    firsts = [(part.next_after(after), part.interval // _TICK) for part in grids]
-    known = [Grid(microseconds_of(first), step) for first, step in firsts if first is not None]
-    return count_union(known, microseconds_of(until))
-
-
-def _count_apart(counted: list[tuple[int, Timing]], after: datetime, until: datetime) -> int:
-    """How many different instants in (after, until] these parts have, of which each is counted already."""
-    counted.sort(key=lambda pair: -pair[0])
-    densest, others = counted[0][0], sum(count for count, _ in counted[1:])
-    if others * _QUESTION > densest + others and others > _FEW:
-        streams = merge(*(part.stream(after, until) for _, part in counted))
-        return sum(1 for _ in groupby(streams))
-    # The densest part is counted by arithmetic; only the sparser ones are walked, to find coinciding instants.
-    alone = 0
-    for index, (_, part) in enumerate(counted[1:], start=1):
-        due = part.first_until(after, until)
-        while due is not None:
-            alone += not any(denser.is_due(due) for _, denser in counted[:index])
-            due = part.first_until(due, until)
-    return densest + alone
+def _count_parts(parts: Sequence[Timing], after: datetime, until: datetime) -> int:
+    """How many different instants in (after, until] these parts have. Where there are many, an exception is counted
+    with the others in the time that it leaves, and the others alone in its days off."""
+    filtered = next((part for part in parts if isinstance(part, Except)), None)
+    if filtered is None or few_beside_one(parts, after, until):
+        return count_together(parts, after, until)
+    rest = [part for part in parts if part is not filtered]
+    root, levels = filtered._levels()
+    whole = [*(root.parts if isinstance(root, Or) else (root,)), *rest]
+    total, done = 0, after
+    for first, last in merge(*(level._stretches_off(after, until) for level in levels)):
+        begin, end = max(first, done), min(last, until)
+        if begin < end:
+            total += _count_parts(whole, done, begin) if done < begin else 0
+            total += _count_parts(rest, begin, end)
+            done = end
+    return total + (_count_parts(whole, done, until) if done < until else 0)

@@ -1,60 +1,84 @@
-"""`Cron`: the classic expression with Debian's DST rules, on top of cronsim.
+"""`Cron`: the classic expression with Debian's DST rules.
 
-`cron_fields.py` reads the expression; `wallclock.py` finds its times, since cronsim's own walk steps by whole hours
-and so loses times where a zone changes by half an hour (Australia/Lord_Howe).
+`cron_lines.py` reads the expression, `cron_sentence.py` says it; `wallclock.py` finds its times.
 """
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from datetime import datetime
 
 from ostinato.durations import Duration
 from ostinato.errors import TimingError
-from ostinato.timing.base import NO_JITTER, jitter_fields, store
-from ostinato.timing.cron_fields import CompiledCron, compile_cron
-from ostinato.timing.explain import cron_phrase, month_end_remark
+from ostinato.timing.base import NO_JITTER, Timing, jitter_fields, store
+from ostinato.timing.cron_fields import Span
+from ostinato.timing.cron_lines import CompiledCron, compile_cron
+from ostinato.timing.cron_sentence import cron_phrase
+from ostinato.timing.explain import month_end_remark
 from ostinato.timing.pattern import WallPattern
 from ostinato.timing.wallclock import WallClockTiming
-from ostinato.timing.zones import check_zone
+from ostinato.timing.zones import Zone, check_zone
 
 __all__ = ["Cron"]
-
-_FIELD_LENGTHS = {"second": 60, "minute": 60, "hour": 24}
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
 class Cron(WallClockTiming):
-    """Five fields, or six with seconds first; names, lists, ranges, steps, `L`, `#`, `?`, `7` for Sunday, macros.
+    """Five fields, six with seconds first or a year last, or seven with both; macros.
 
-    Debian's rules: an expression whose minute and hour are both fixed is due once whatever the clock does (in a gap
-    at its end); one with a `*` in either, or with seconds, follows the clock: never in a gap, twice in a fold.
+    Names, lists, ranges, steps, `L`, `L-3`, `15W`, `#`, `?`, `7` for Sunday, and `H`, which the schedule's name
+    chooses. Debian's rules: an expression without a `*` in second, minute and hour is due once whatever the clock does
+    (in a gap at its end); others follow the clock: never in a gap, twice in a fold.
     """
 
     expression: str
+    name: str | None
+    """What its `H` is chosen by; None where it has none, or no name yet."""
 
     def __init__(
-        self, expression: str, tz: str | None = None, *, jitter: Duration = NO_JITTER, stable: bool = False
+        self,
+        expression: str,
+        tz: Zone | None = None,
+        *,
+        name: str | None = None,
+        jitter: Duration = NO_JITTER,
+        stable: bool = False,
     ) -> None:
         if not isinstance(expression, str):
             raise TimingError(f"a cron expression is text, not {expression!r}", hint='Cron("30 9 * * 1-5")')
-        compile_cron(expression)
+        needs_name = compile_cron(expression).needs_name
         normal = " ".join(expression.split())
         store(
             self,
             expression=normal.lower() if normal.startswith("@") else normal,
+            name=name if needs_name else None,
             tz=check_zone(tz) if tz is not None else None,
+            names_zone=tz is not None,
             **jitter_fields(jitter, stable),
         )
 
     @property
     def compiled(self) -> CompiledCron:
-        return compile_cron(self.expression)
+        # With one argument the cache is faster.
+        return compile_cron(self.expression) if self.name is None else compile_cron(self.expression, self.name)
+
+    @property
+    def wants_name(self) -> bool:
+        return self.compiled.needs_name
+
+    def named(self, name: str) -> Timing:
+        return self.replaced(name=name) if self.wants_name else self
 
     @property
     def pattern(self) -> WallPattern:
-        return self.compiled.pattern
+        compiled = self.compiled
+        if compiled.needs_name:
+            raise TimingError(
+                f"the H in {self.expression!r} is chosen by the name of a schedule, and there is none",
+                text=self.expression,
+                position=self.expression.lower().index("h"),
+            )
+        return compiled.pattern
 
     @property
     def follows_clock(self) -> bool:
@@ -64,18 +88,18 @@ class Cron(WallClockTiming):
         return self.expression
 
     def phrase(self) -> str:
-        return cron_phrase(self.compiled.fields)
+        return cron_phrase(self.compiled)
 
     def _remarks(self, after: datetime, n: int) -> list[str]:
         compiled, remarks = self.compiled, []
-        if compiled.last_day > 28:
-            remarks.append(month_end_remark(compiled.last_day))
-        if compiled.either_day:
+        if day := compiled.first_missing_day:
+            remarks.append(month_end_remark(day))
+        if compiled.days.either:
             remarks.append("Due when either the day of the month or the day of the week matches, as in cron.")
-        # The first three or two fields, from the end, so that five and six fields read alike.
-        for (name, length), field in zip(
-            reversed(_FIELD_LENGTHS.items()), reversed(compiled.fields[:-3]), strict=False
-        ):
-            if (step := re.fullmatch(r"\*/(\d+)", field)) and length % int(step[1]):
-                remarks.append(f"Steps of {step[1]} in the {name} field start again at 0, so the last one is shorter.")
+        remarks += [
+            f"Steps of {item.step} in the {field.kind} field start again at 0, so the last one is shorter."
+            for field in (compiled.second, compiled.minute, compiled.hour)
+            for item in field.items
+            if isinstance(item, Span) and item.is_whole and item.size % item.step
+        ]
         return remarks + WallClockTiming._remarks(self, after, n)

@@ -1,197 +1,321 @@
-"""Reading a cron expression: checks each field, says where a wrong one is, and hands cronsim's sets to a pattern.
+"""One field of a cron expression as a value, read once: its matcher and its sentence both come from these items.
 
-cronsim knows what a field means and which days match; `cron.py` is the timing, `wallclock.py` finds its instants.
+`cron_lines.py` cuts an expression into fields and calls `read_field`; `cron_sentence.py` puts fields into words.
 """
 
 from __future__ import annotations
 
 import re
-from calendar import monthrange
-from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from enum import StrEnum
 from functools import lru_cache
+from hashlib import blake2b
 
-from cronsim import CronSim, CronSimError
-from cronsim.cronsim import RANGES, SYMBOLIC_DAYS, SYMBOLIC_MONTHS, Field
+from ostinato.timing.explain import WEEKDAYS
+from ostinato.timing.month_days import weekday_numbers
 
-from ostinato.errors import TimingError
-from ostinato.timing.pattern import MonthDays, TimesOfDay, WallPattern
+__all__ = [
+    "MONTH_NAMES",
+    "CronField",
+    "FromEnd",
+    "Item",
+    "Kind",
+    "Nearest",
+    "Nth",
+    "Span",
+    "Spread",
+    "WrongItem",
+    "bounds",
+    "read_field",
+]
 
-__all__ = ["MACROS", "CompiledCron", "compile_cron"]
+MONTH_NAMES = (
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+)
+_MONTHS = {name.lower(): number for number, name in enumerate(MONTH_NAMES, 1)}
+_MONTHS |= {name[:3]: number for name, number in _MONTHS.items()} | {"sept": 9}
+_SPREAD = re.compile(r"h(?:\((\d+)-(\d+)\))?")
+_FROM_END = re.compile(r"l(?:-(\d+))?(w?)")
 
-MACROS = {
-    "@yearly": "0 0 1 1 *",
-    "@annually": "0 0 1 1 *",
-    "@monthly": "0 0 1 * *",
-    "@weekly": "0 0 * * 0",
-    "@daily": "0 0 * * *",
-    "@midnight": "0 0 * * *",
-    "@hourly": "0 * * * *",
+
+class Kind(StrEnum):
+    """Which field it is, by the name that people are told."""
+
+    SECOND = "second"
+    MINUTE = "minute"
+    HOUR = "hour"
+    DAY = "day of the month"
+    MONTH = "month"
+    WEEKDAY = "day of the week"
+    YEAR = "year"
+
+
+_BOUNDS = {
+    Kind.SECOND: (0, 59),
+    Kind.MINUTE: (0, 59),
+    Kind.HOUR: (0, 23),
+    Kind.DAY: (1, 31),
+    Kind.MONTH: (1, 12),
+    Kind.WEEKDAY: (0, 6),
+    Kind.YEAR: (1970, 2099),
 }
-_NAMES = ("second", "minute", "hour", "day of the month", "month", "day of the week")
-_EXAMPLE = "30 9 * * 1-5"
-# 28 years hold every first weekday with and without a leap day: what never happens in them never happens.
-_ALL_KINDS_OF_YEARS = range(2026, 2054)
+# Which fields go round: after December comes January.
+_ROUND = {Kind.MONTH: 12, Kind.WEEKDAY: 7}
+
+
+def bounds(kind: Kind) -> tuple[int, int]:
+    """The lowest and the highest value of a field; Sunday is 0."""
+    return _BOUNDS[kind]
 
 
 @dataclass(frozen=True, slots=True)
-class CompiledCron:
-    """A checked expression: its plain fields (macros and `?` replaced), its pattern, and how it treats DST."""
+class Span:
+    """From first to last in steps; a weekday or a month goes over the end where the last lies before the first."""
 
-    fields: tuple[str, ...]
-    pattern: WallPattern
-    follows_clock: bool
-    either_day: bool
-    last_day: int
+    kind: Kind
+    first: int
+    last: int
+    step: int = 1
 
+    @property
+    def size(self) -> int:
+        """How many values the range has, whatever the step."""
+        return (self.last - self.first) % _ROUND.get(self.kind, 10_000) + 1
 
-@lru_cache(maxsize=4096)
-def compile_cron(expression: str) -> CompiledCron:
-    """Check an expression and make its pattern; a wrong one is a TimingError that points at the place."""
-    given = [(match[0], match.start()) for match in re.finditer(r"\S+", expression)]
-    if given and given[0][0].startswith("@"):
-        given = [(word, given[0][1]) for word in _macro(expression, given).split()]
-    if len(given) not in (5, 6):
-        raise _wrong_number(expression, given)
-    names = _NAMES[-len(given) :]
-    plain = tuple(
-        _plain_field(expression, word, position, name) for (word, position), name in zip(given, names, strict=True)
-    )
-    six = plain if len(plain) == 6 else ("0", *plain)
-    days = _day_rule(six[3:])
-    if not _ever_matches(days):
-        raise _impossible(expression, given, six)
-    sim = _cronsim(six)
-    times = TimesOfDay(tuple(sorted(sim.hours)), tuple(sorted(sim.minutes)), tuple(sorted(sim.seconds)))
-    # Debian's rule: a job at fixed times runs once whatever DST does, one with wildcards follows the clock.
-    fixed = len(plain) == 5 and not plain[0].startswith("*") and not plain[1].startswith("*")
-    days_of_month = [day for day in sim.days if day > 0]
-    last_day = min(days_of_month) if sim.day_and and len(days_of_month) == len(sim.days) else 0
-    return CompiledCron(plain, WallPattern(days, times), not fixed, not sim.day_and, last_day)
+    @property
+    def values(self) -> tuple[int, ...]:
+        """In the order in which they come."""
+        low, _ = _BOUNDS[self.kind]
+        length = _ROUND.get(self.kind, 10_000)
+        return tuple((self.first - low + step) % length + low for step in range(0, self.size, self.step))
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the range is all of the field, whatever the step; it begins with the lowest value."""
+        low, high = _BOUNDS[self.kind]
+        return self.first == low and self.size == high - low + 1
 
 
-def _cronsim(six_fields: Sequence[str]) -> CronSim:
-    return CronSim(" ".join(six_fields), datetime(2026, 1, 1))
+@dataclass(frozen=True, slots=True)
+class FromEnd:
+    """`L`, `L-3`, `LW`: so many days before the last of the month, or the workday that is nearest to that."""
+
+    back: int
+    workday: bool
 
 
-@lru_cache(maxsize=1024)
-def _day_rule(day_fields: tuple[str, ...]) -> MonthDays:
-    """The matching days of a month, shared by all expressions with the same last three fields."""
-    try:
-        sim = _cronsim(("0", "0", "0", *day_fields))
-    except CronSimError:
-        # The fields were checked one by one, so only their combination can be wrong: a date that never comes.
-        return _no_days
+@dataclass(frozen=True, slots=True)
+class Nearest:
+    """`15W`: the workday that is nearest to this day, within the month."""
 
-    @lru_cache(maxsize=1200)
-    def month_days(year: int, month: int) -> Sequence[int]:
-        if month not in sim.months:
-            return ()
-        days = range(1, monthrange(year, month)[1] + 1)
-        return tuple(day for day in days if sim.match_day(date(year, month, day)))
-
-    return month_days
+    day: int
 
 
-def _no_days(_year: int, _month: int) -> Sequence[int]:
-    return ()
+@dataclass(frozen=True, slots=True)
+class Nth:
+    """`1#2`, `FRIL`: the nth of a weekday in the month, -1 for the last."""
+
+    weekday: int
+    nth: int
 
 
-def _ever_matches(days: MonthDays) -> bool:
-    return any(days(year, month) for year in _ALL_KINDS_OF_YEARS for month in range(1, 13))
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """`H` without the name that chooses its value."""
+
+    first: int
+    last: int
+    step: int | None
 
 
-def _macro(expression: str, given: list[tuple[str, int]]) -> str:
-    word, position = given[0][0].lower(), given[0][1]
-    if word not in MACROS:
-        reason = "there is no start-up to wait for" if word == "@reboot" else "unknown macro"
-        raise TimingError(
-            f"{reason}: {given[0][0]}", text=expression, position=position, hint=" ".join(MACROS) + " @every 5m"
-        )
-    if len(given) > 1:
-        raise TimingError(f"nothing may follow {word}", text=expression, position=given[1][1], hint=word)
-    return MACROS[word]
+Item = Span | FromEnd | Nearest | Nth | Spread
 
 
-def _wrong_number(expression: str, given: list[tuple[str, int]]) -> TimingError:
-    position = given[6][1] if len(given) > 6 else len(expression.rstrip())
-    hint = " ".join(word for word, _ in given[:6]) if len(given) > 6 else ""
-    if 0 < len(given) < 5:
-        hint = " ".join([word for word, _ in given] + ["*"] * (5 - len(given)))
-    return TimingError(
-        f"cron has 5 fields (minute hour day month weekday) or 6 with seconds first, not {len(given)}",
-        text=expression,
-        position=position,
-        hint=hint or _EXAMPLE,
-    )
+@dataclass(frozen=True, slots=True)
+class CronField:
+    """A field that was read."""
+
+    kind: Kind
+    items: tuple[Item, ...]
+    starred: bool
+    """Whether it begins with `*` (or is `?`): Vixie's sign of a wildcard, also with a step behind it."""
+
+    @property
+    def values(self) -> tuple[int, ...]:
+        """Its plain values in ascending order."""
+        return tuple(sorted({value for item in self.items if isinstance(item, Span) for value in item.values}))
+
+    @property
+    def is_any(self) -> bool:
+        """Whether it leaves nothing out."""
+        low, high = _BOUNDS[self.kind]
+        return len(self.values) == high - low + 1
+
+    @property
+    def needs_name(self) -> bool:
+        return any(isinstance(item, Spread) for item in self.items)
 
 
-def _plain_field(expression: str, word: str, position: int, name: str) -> str:
-    """The field as cronsim reads it; each item of a list is checked alone, so that an error can point at it."""
-    field = Field(_NAMES.index(name))
-    items = []
+class WrongItem(Exception):
+    """An item that cannot be, with what means the same in its place, if anything does (an empty text: nothing was
+    meant); `offset` is where it begins in its field."""
+
+    def __init__(self, message: str, right: str | None = None, *, too_long: int | None = None) -> None:
+        super().__init__(message)
+        self.message, self.right, self.offset = message, right, 0
+        self.too_long = too_long
+        """The step of a whole field that the field cannot hold."""
+
+
+def read_field(word: str, kind: Kind, name: str | None = None) -> CronField:
+    """The value of one field; the name chooses what `H` stands for."""
+    items, offset = [], 0
     for item in word.split(","):
-        plain = _plain_item(item.upper(), field)
         try:
-            field.parse(plain)
-        except (CronSimError, AssertionError, ValueError, TypeError) as error:
-            message, hint = _diagnosis(item, field, name)
-            fixed = expression[:position] + hint + expression[position + len(item) :]
-            right = " ".join(fixed.split()) if not expression.lstrip().startswith("@") else _EXAMPLE
-            raise TimingError(message, text=expression, position=position, hint=right) from error
-        items.append(plain)
-        position += len(item) + 1
-    return ",".join(items)
+            items.append(_read_item(item.lower(), kind, name))
+        except WrongItem as error:
+            error.offset = offset
+            raise
+        offset += len(item) + 1
+    return CronField(kind, tuple(dict.fromkeys(items)), word[0] in "*?")
 
 
-def _plain_item(item: str, field: Field) -> str:
-    if item == "?" and field in (Field.DAY, Field.DOW):
-        return "*"
-    if field == Field.DOW:
-        # Sunday ends the week in a range (MON-SUN, FRI-0), though its number is 0.
-        return re.sub(r"^(\w+)-(?:SUN|0)(?=$|/)", lambda found: f"{found[1]}-7", item)
-    return item
+def _read_item(item: str, kind: Kind, name: str | None) -> Item:
+    low, high = _BOUNDS[kind]
+    if item == "?" and kind in (Kind.DAY, Kind.WEEKDAY):
+        return Span(kind, low, high)
+    if re.fullmatch(r"(\d*)~\d*", item):
+        raise WrongItem(f"{kind} {item!r}: choose one; a jitter behind the timing spreads the start")
+    base, slash, text = item.partition("/")
+    special = _special(base, kind)
+    if special is not None:
+        if slash:
+            raise WrongItem(f"{kind} {item!r}: a step needs a range")
+        return special
+    step = _step(item, text, kind) if slash else None
+    if found := _SPREAD.fullmatch(base):
+        return _spread(item, kind, (found[1], found[2]), step, name)
+    span = _span(item, base, kind, step)
+    if span.step > span.size:
+        _refuse_step(item, span)
+    return span
 
 
-def _diagnosis(item: str, field: Field, name: str) -> tuple[str, str]:
-    """What is wrong with an item, and a right item in its place."""
-    low, high = min(RANGES[field]), max(RANGES[field])
-    allowed = f"{low} to {high}"
-    if found := re.fullmatch(r"(\d*)~\d*", item):
-        right = found[1] if _number(found[1], field) in RANGES[field] else f"{low}"
-        return f"{name} {item!r}: choose one; a jitter behind the timing spreads the start", right
-    if "/" in item:
-        base, _, step = item.partition("/")
-        if not step.isdecimal() or int(step) == 0:
-            return f"{name} {item!r}: a step must be a number from 1", f"{base or '*'}/5"
-    numbers = [_number(word, field) for word in re.findall(r"\w+", item.partition("/")[0])]
-    if -1 in numbers:
-        return f"{name} {item!r} is not understood: {allowed}, a list, a range or a step", "*"
-    if any(number not in RANGES[field] for number in numbers):
-        return f"{name} {item!r} is out of range: {allowed}", f"{low}-{high}" if "-" in item else str(high)
-    if len(numbers) == 2 and "-" in item and numbers[0] > numbers[1]:
-        first = 1 if field == Field.DOW else low
-        wrapped = f"{first}-{numbers[1]}" if numbers[1] > first else str(numbers[1])
-        return f"{name} {item!r} runs backwards", f"{numbers[0]}-{high},{wrapped}"
-    return f"{name} {item!r} is not understood: {allowed}, a list, a range or a step", "*"
+def _special(base: str, kind: Kind) -> Item | None:
+    """What only the day fields have: `L`, `L-3`, `LW`, `15W`; `1#2`, `FRI#2`, `5L`, `FRIL`."""
+    if kind is Kind.DAY:
+        if found := _FROM_END.fullmatch(base):
+            back = int(found[1] or 0)
+            if back > 30:
+                raise WrongItem(f"{kind} {base!r} lies before every month")
+            return FromEnd(back, bool(found[2]))
+        if found := re.fullmatch(r"(\d+)w", base):
+            return Nearest(_number(base, found[1], kind))
+    if kind is Kind.WEEKDAY:
+        if found := re.fullmatch(r"(\w+)#(\d+)", base):
+            if not 1 <= int(found[2]) <= 5:
+                raise WrongItem(f"{kind} {base!r}: a month has a first to fifth one")
+            return Nth(_number(base, found[1], kind), int(found[2]))
+        if found := re.fullmatch(r"([a-z]{2,}|\d+)l", base):
+            return Nth(_number(base, found[1], kind), -1)
+        if base == "l":
+            raise WrongItem(f"{kind} {base!r}: the last of which weekday?")
+    return None
 
 
-def _number(word: str, field: Field) -> int:
-    """The number that a word of a field stands for, -1 when it is none."""
-    names = {Field.MONTH: ["", *SYMBOLIC_MONTHS], Field.DOW: SYMBOLIC_DAYS}.get(field, [])
-    if word.upper() in names:
-        return names.index(word.upper())
-    return int(word) if word.isdecimal() else -1
+def _step(item: str, text: str, kind: Kind) -> int:
+    if not text.isdecimal() or not text.isascii() or int(text) == 0:
+        raise WrongItem(f"{kind} {item!r}: a step must be a number from 1")
+    return int(text)
 
 
-def _impossible(expression: str, given: list[tuple[str, int]], six: Sequence[str]) -> TimingError:
-    day = given[-3]
-    fixed = [word for word, _ in given]
-    fixed[-3] = "L"
-    return TimingError(
-        f"this date never occurs: day {six[3]}, month {six[4]}, weekday {six[5]}",
-        text=expression,
-        position=day[1],
-        hint=" ".join(fixed) if six[5] == "*" else _EXAMPLE,
-    )
+def _span(item: str, base: str, kind: Kind, step: int | None) -> Span:
+    low, high = _BOUNDS[kind]
+    if base == "*":
+        return Span(kind, low, high, step or 1)
+    first, dash, last = base.partition("-")
+    begin = _number(item, first, kind)
+    if not dash:
+        # With a step: from there on. A week that does not begin on Sunday ends with it.
+        end = 0 if kind is Kind.WEEKDAY and begin else high
+        return Span(kind, begin, begin if step is None else end, step or 1)
+    end = _number(item, last, kind)
+    if kind is Kind.WEEKDAY and first in ("0", "sun", "sunday") and last == "7":
+        end = 6  # all week, and not Sunday alone
+    if begin > end and kind not in _ROUND:
+        wrapped = f"{low}-{end}" if end > low else str(end)
+        raise WrongItem(f"{kind} {item!r} runs backwards", f"{begin}-{high},{wrapped}")
+    return Span(kind, begin, end, step or 1)
+
+
+def _refuse_step(item: str, span: Span) -> None:
+    """A step that its range cannot hold does nothing but look as if it did."""
+    message = f"{span.kind} {item!r}: a step of {span.step} is longer than its range, which begins anew each time"
+    if item.startswith("*"):
+        raise WrongItem(message, too_long=span.step)
+    raise WrongItem(message, item.partition("/")[0].partition("-")[0])
+
+
+def _spread(item: str, kind: Kind, given: tuple[str | None, str | None], step: int | None, name: str | None) -> Item:
+    """`H`: one value of the field, always the same for a name; with a step, where the steps begin."""
+    low, high = _BOUNDS[kind]
+    if kind is Kind.YEAR:
+        raise WrongItem(f"{kind} {item!r} is not understood: {low} to {high}, a list, a range or a step")
+    # Every month has these; with a step, the month may be as long as it is.
+    first, last = low, 28 if kind is Kind.DAY and step is None else high
+    if given[0] is not None and given[1] is not None:
+        first, last = _number(item, given[0], kind), _number(item, given[1], kind)
+        if first > last:
+            raise WrongItem(f"{kind} {item!r} runs backwards", f"H({last}-{first})")
+    if step is not None and step > last - first + 1:
+        raise WrongItem(f"{kind} {item!r}: a step of {step} is longer than its range")
+    if name is None:
+        return Spread(first, last, step)
+    # Not hash(): that one differs between processes.
+    number = int.from_bytes(blake2b(f"{kind}\n{name}".encode(), digest_size=8).digest(), "big")
+    chosen = first + number % (last - first + 1 if step is None else step)
+    return Span(kind, chosen, chosen) if step is None else Span(kind, chosen, last, step)
+
+
+def _number(item: str, word: str, kind: Kind) -> int:
+    """The number that a word of a field stands for."""
+    low, high = _BOUNDS[kind]
+    number = int(word) if word.isdecimal() and word.isascii() and len(word) < 9 else _names(kind).get(word)
+    if number is None:
+        right = {"": "", "?": "*"}.get(item)
+        raise WrongItem(f"{kind} {item!r} is not understood: {_allowed(kind)}, a list, a range or a step", right)
+    if kind is Kind.WEEKDAY and number == 7:
+        return 0
+    if not low <= number <= high:
+        raise WrongItem(f"{kind} {item!r} is out of range: {_allowed(kind)}")
+    return number
+
+
+def _allowed(kind: Kind) -> str:
+    low, high = _BOUNDS[kind]
+    return "0 to 7 (0 and 7 are Sunday) or mon to sun" if kind is Kind.WEEKDAY else f"{low} to {high}"
+
+
+@lru_cache(maxsize=8)
+def _names(kind: Kind) -> dict[str, int]:
+    if kind is Kind.MONTH:
+        return _MONTHS
+    return _weekday_names() if kind is Kind.WEEKDAY else {}
+
+
+def _weekday_names() -> dict[str, int]:
+    """As in `weekly`, but Sunday is 0."""
+    shorts = (*WEEKDAYS, "tues", "weds", "thur", "thurs")
+    full = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+    return {name: (weekday_numbers(name)[0] + 1) % 7 for name in shorts + full}

@@ -5,13 +5,13 @@ Text forms `every 5m`, `every 1h after finish`, `every 5m from 2026-01-01T10:00Z
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
-from ostinato.durations import Duration, duration_text
-from ostinato.errors import TimingError
+from ostinato.durations import Duration, duration_text, parse_duration
+from ostinato.errors import InvalidInput, TimingError
 from ostinato.timing.at import moment_text
 from ostinato.timing.base import NO_JITTER, Timing, jitter_fields, store
 from ostinato.timing.explain import interval_phrase
@@ -29,6 +29,7 @@ _MICROSECOND = timedelta(microseconds=1)
 class Every(Timing):
     """Due at anchor + k · interval for k = 1, 2, …: the first is one interval after the anchor. `Every()` is one hour.
 
+    The interval is a duration, `Every("1h30m")`, or in parts, `Every(hours=1, minutes=30)`.
     Without an anchor (and with anchor="finish") the grid starts wherever one asks: `next_after(t)` is t + interval,
     and there is no previous due time. `every 1d` is 24 hours of real time, whatever the wall clock does.
     """
@@ -38,6 +39,7 @@ class Every(Timing):
 
     def __init__(
         self,
+        interval: Duration | None = None,
         *,
         weeks: float | None = None,
         days: float | None = None,
@@ -52,28 +54,12 @@ class Every(Timing):
         parts = {"weeks": weeks, "days": days, "hours": hours, "minutes": minutes}
         parts |= {"seconds": seconds, "milliseconds": milliseconds}
         given = {name: value for name, value in parts.items() if value is not None}
-        try:
-            interval = timedelta(**given) if given else _HOUR
-        except (OverflowError, TypeError, ValueError) as error:
-            raise TimingError(f"not an interval: {error}", hint="Every(minutes=5)") from error
-        if interval < SHORTEST:
+        found = _interval(interval, given)
+        if found < SHORTEST:
             raise TimingError(
-                f"an interval must be at least 1 ms, not {interval.total_seconds():g} s", hint="Every(minutes=5)"
+                f"an interval must be at least 1 ms, not {found.total_seconds():g} s", hint="Every(minutes=5)"
             )
-        store(self, interval=interval, anchor=_checked_anchor(anchor), **jitter_fields(jitter, stable))
-
-    @classmethod
-    def of(
-        cls,
-        interval: timedelta,
-        anchor: datetime | Literal["finish"] | None = None,
-        *,
-        jitter: Duration = NO_JITTER,
-        stable: bool = False,
-    ) -> Every:
-        """The same from a timedelta."""
-        parts = {"days": interval.days, "seconds": interval.seconds, "milliseconds": interval.microseconds / 1000}
-        return cls(**parts, anchor=anchor, jitter=jitter, stable=stable)
+        store(self, interval=found, anchor=_checked_anchor(anchor), **jitter_fields(jitter, stable))
 
     @property
     def zone(self) -> str | None:
@@ -123,6 +109,18 @@ class Every(Timing):
         if self.interval % _DAY:
             return []
         return ["A day here is 24 hours, so the time on the clock moves when the clock changes; 'daily' keeps it."]
+
+
+def _interval(duration: Duration | None, parts: Mapping[str, float]) -> timedelta:
+    """One way or the other; an hour if nothing is given."""
+    if duration is not None and parts:
+        raise TimingError("give either a duration or its parts, not both", hint="Every(minutes=5)")
+    try:
+        if duration is not None:
+            return parse_duration(duration, field="interval")
+        return timedelta(**parts) if parts else _HOUR
+    except (InvalidInput, OverflowError, TypeError, ValueError) as error:
+        raise TimingError(f"not an interval: {error}", hint="Every(minutes=5)") from error
 
 
 def _checked_anchor(anchor: object) -> datetime | Literal["finish"] | None:

@@ -5,11 +5,8 @@ Only words, no arithmetic: each timing calls the piece it needs from its own `ph
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from datetime import datetime, timedelta
-
-from cronsim import CronSim
+from datetime import date, datetime, timedelta
 
 from ostinato.timing.zones import Transition, wall_time
 
@@ -18,7 +15,7 @@ __all__ = [
     "WEEKDAY_NAMES",
     "change_remark",
     "clock_text",
-    "cron_phrase",
+    "date_phrase",
     "day_number",
     "interval_phrase",
     "joined",
@@ -77,19 +74,12 @@ def moment_phrase(when: datetime) -> str:
     """`on 24 December 2026 at 18:00`, with its offset where it has one."""
     offset = when.strftime("%z") and f" UTC{when.isoformat()[-6:]}".replace("UTC+00:00", "UTC")
     clock = clock_text(when.hour, when.minute, when.second)
-    return f"on {when.day} {when.strftime('%B')} {when.year} at {clock}{offset}"
+    return f"on {date_phrase(when)} at {clock}{offset}"
 
 
-def cron_phrase(fields: Sequence[str]) -> str:
-    """What a cron expression means, from its five or six plain fields."""
-    if step := re.fullmatch(r"\*(?:/(\d+))?", fields[-5]):
-        amount = int(step[1] or 1)
-        # Only a divisor of the hour is really 'every n minutes'; others start again at each hour.
-        if len(fields) == 5 and set(fields[1:]) == {"*"} and 60 % amount == 0:
-            return f"every {interval_phrase(timedelta(minutes=amount))}"
-    found = CronSim(" ".join(fields), datetime(2026, 1, 1)).explain()
-    found = re.sub(r"\b(\d+)th\b", lambda number: day_number(int(number[1])), found)
-    return found[0].lower() + found[1:]
+def date_phrase(day: date) -> str:
+    """`24 December 2026`."""
+    return f"{day.day} {day.strftime('%B')} {day.year}"
 
 
 def change_remark(change: Transition, zone: str, wall: int, touched: int, follows_clock: bool) -> str:

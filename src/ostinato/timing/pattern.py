@@ -8,19 +8,40 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from ostinato.timing.zones import DAY
 
-__all__ = ["MonthDays", "TimesOfDay", "WallPattern"]
+__all__ = ["DayTimes", "MonthDays", "TimesOfDay", "WallPattern"]
 
 MonthDays = Callable[[int, int], Sequence[int]]
 """The matching days of a year and month, in ascending order."""
 
 _EPOCH_DAY = date(1970, 1, 1).toordinal()
 _FIRST_DAY, _LAST_DAY = date.min.toordinal() - _EPOCH_DAY, date.max.toordinal() - _EPOCH_DAY
-# The rarest honest pattern, 29 February on a given weekday, comes at least every 40 years (around 2100).
-_SEARCH_MONTHS = 50 * 12
+# The rarest honest pattern, 29 February on a given weekday, comes at least every 40 years (around 2100); but the year
+# field of cron may name one that is far away.
+_SEARCH_MONTHS = 150 * 12
+
+
+class DayTimes(Protocol):
+    """The times of a day, in order, addressed by rank."""
+
+    def __hash__(self) -> int: ...
+
+    @property
+    def per_day(self) -> int: ...
+
+    @property
+    def hours(self) -> Sequence[int]: ...
+
+    def rank(self, second_of_day: int) -> int:
+        """How many of them lie before this second."""
+        ...
+
+    def select(self, rank: int) -> int:
+        """The second of the day with this rank: the inverse of `rank`."""
+        ...
 
 
 class TimesOfDay(NamedTuple):
@@ -61,23 +82,23 @@ class WallPattern(NamedTuple):
     """Matching days times matching times of day. Walls are seconds since 1970-01-01T00:00 on the wall."""
 
     month_days: MonthDays
-    times: TimesOfDay
+    times: DayTimes
 
     def next_wall(self, wall: int) -> int | None:
-        """The first matching wall time strictly after this one, None if there is none in 50 years."""
+        """The first matching wall time strictly after this one, None if there is none in 150 years."""
         day, second = divmod(wall + 1, DAY)
         times = self.times
         rank = times.rank(second)
-        if rank < times.per_day and self._matches(day):
+        if rank < times.per_day and self.matches_day(day):
             return day * DAY + times.select(rank)
         found = self._next_day(day + 1)
         return None if found is None else found * DAY + times.select(0)
 
     def previous_wall(self, wall: int) -> int | None:
-        """The last matching wall time at or before this one, None if there is none in 50 years."""
+        """The last matching wall time at or before this one, None if there is none in 150 years."""
         day, second = divmod(wall, DAY)
         rank = self.times.rank(second + 1)
-        if rank > 0 and self._matches(day):
+        if rank > 0 and self.matches_day(day):
             return day * DAY + self.times.select(rank - 1)
         found = self._previous_day(day - 1)
         return None if found is None else found * DAY + self.times.select(self.times.per_day - 1)
@@ -89,9 +110,9 @@ class WallPattern(NamedTuple):
         first_day, first_second = divmod(after + 1, DAY)
         last_day, last_second = divmod(until + 1, DAY)
         total = self._count_days(first_day, last_day) * self.times.per_day
-        if self._matches(first_day):
+        if self.matches_day(first_day):
             total -= self.times.rank(first_second)
-        if self._matches(last_day):
+        if self.matches_day(last_day):
             total += self.times.rank(last_second)
         return total
 
@@ -99,14 +120,15 @@ class WallPattern(NamedTuple):
         """The matching wall times in (after, until], a day at a time."""
         times = [self.times.select(rank) for rank in range(self.times.per_day)]
         for day in range((after + 1) // DAY, until // DAY + 1):
-            if self._matches(day):
+            if self.matches_day(day):
                 midnight = day * DAY
                 if after < midnight and midnight + DAY <= until:
                     yield from (midnight + second for second in times)
                 else:
                     yield from (midnight + second for second in times if after < midnight + second <= until)
 
-    def _matches(self, day: int) -> bool:
+    def matches_day(self, day: int) -> bool:
+        """Whether it is due on this day since 1970."""
         if not _FIRST_DAY <= day <= _LAST_DAY:
             return False
         on = date.fromordinal(day + _EPOCH_DAY)

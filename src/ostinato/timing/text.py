@@ -6,51 +6,74 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime, timedelta
-from difflib import get_close_matches
+from datetime import date, datetime, timedelta
+from difflib import SequenceMatcher
 from functools import lru_cache
 from typing import NoReturn
 
 from ostinato.errors import TimingError
+from ostinato.timing.after import After, read_after
 from ostinato.timing.at import At
 from ostinato.timing.base import Timing
-from ostinato.timing.calendar import DailyAt, Monthly, Weekly
+from ostinato.timing.bounds import Bounded, Limited
+from ostinato.timing.calendar import CalendarTiming, DailyAt, Monthly, Quarterly, Weekly
 from ostinato.timing.combine import Except, Or, refuse_many
 from ostinato.timing.cron import Cron
 from ostinato.timing.dates import Dates, read_day
 from ostinato.timing.every import Every
+from ostinato.timing.every_words import FROM
+from ostinato.timing.hints import right_text
 from ostinato.timing.reading import NeedsNow, Word, Words
-from ostinato.timing.words import VOCABULARY, read_simple
-from ostinato.timing.zones import as_utc, check_zone
+from ostinato.timing.words import read_simple
+from ostinato.timing.zones import Zone, as_utc, check_zone
 
 __all__ = ["check_reads_back", "parse_timing"]
 
-_TOKEN = re.compile(r"[()]|(?:[^\s(),]|\s*,\s*)+")
+# The parentheses of `H(0-29)` in cron group nothing.
+_TOKEN = re.compile(r"[()]|(?:\b[hH]\(\d+-\d+\)|[^\s(),]|\s*,\s*)+")
+_SAME_ZONE = 0.9
+_DATE, _WHOLE_DATE = re.compile(r"\d{4}-\d"), re.compile(r"\d{4}-\d{1,2}-\d{1,2}")
+_UNTIL, _RUNS = ("until", "till", "to"), ("run", "runs", "time", "times", "executions")
+_MOST_DIGITS = 12
 _JOINERS = ("or", "except", "(", ")")
+_ZONE_PREFIX = re.compile(r"(?:CRON_)?TZ=(\S+)", re.IGNORECASE)
 _LONGEST, _DEEPEST = 20_000, 20
-_READ_BACK = frozenset({At, Every, Cron, DailyAt, Weekly, Monthly})
+_READ_BACK = frozenset({After, At, Every, Cron, DailyAt, Weekly, Monthly, Quarterly})
 """Timings whose text says all of them. A combination may hold somebody's own."""
-_EXAMPLE = "every 5m, daily 09:00, weekly mon,thu 09:00, monthly last 18:00, 30 9 * * 1-5 or at 2026-12-24T18:00"
 
 
-def parse_timing(text: str, tz: str | None = None, *, now: datetime | None = None) -> Timing:
+def parse_timing(
+    text: str,
+    tz: Zone | None = None,
+    *,
+    name: str | None = None,
+    now: datetime | None = None,
+    stored: bool = False,
+) -> Timing:
     """The timing that a text says, with `tz` as the zone of its wall clock.
 
+    `name` is that of the schedule, which chooses what an `H` of cron stands for.
     `now` is only asked by forms that count from it (`in 30m`, `tomorrow 15:00`, `at 15:00`).
+    `stored` is for what was taken once: cron that is refused by now keeps the meaning that it had.
     """
     if not isinstance(text, str):
-        raise TimingError(f"a timing is text, not {text!r}", hint=_EXAMPLE)
+        raise TimingError(f"a timing is text such as 'every 5m', not {text!r}")
     zone = check_zone(tz) if tz is not None else None
     try:
-        return _parsed(text, zone)
+        found = _parsed(text, zone, stored)
     except NeedsNow:
         if now is None:
             raise
-    return _parse(text, zone, as_utc(now, "now"))
+        found = _parse(text, zone, as_utc(now, "now"), stored)
+    return found if name is None else found.named(name)
 
 
 def check_reads_back(timing: Timing, zone: str) -> None:
     """TimingError, unless this timing is what its text says in this zone: the text is what is stored of it."""
+    if isinstance(timing, Cron) and timing.name is not None:
+        raise TimingError(
+            f"the H in {timing.text!r} is chosen by the schedule's name, and not by {timing.name!r}", hint=timing.text
+        )
     if type(timing) in _READ_BACK:
         return
     kind = type(timing).__name__
@@ -67,54 +90,38 @@ def check_reads_back(timing: Timing, zone: str) -> None:
 
 
 @lru_cache(maxsize=4096)
-def _parsed(text: str, tz: str | None) -> Timing:
-    return _parse(text, tz, None)
+def _parsed(text: str, tz: str | None, stored: bool) -> Timing:
+    return _parse(text, tz, None, stored)
 
 
-def _parse(text: str, tz: str | None, now: datetime | None) -> Timing:
+def _parse(text: str, tz: str | None, now: datetime | None, stored: bool) -> Timing:
     try:
-        return _Parser(text, tz, now).whole()
+        return _Parser(text, tz, now, stored).whole()
     except NeedsNow:
         raise
     except TimingError as error:
-        hint = _corrected(error, tz, now)
-        raise TimingError(
-            error.message, text=text, position=min(error.position, len(text)), hint=hint or error.hint or _EXAMPLE
-        ) from error.__cause__
-
-
-def _corrected(error: TimingError, tz: str | None, now: datetime | None) -> str:
-    """The text with the misspelled word at the error put right, if that makes it a timing."""
-    word = re.match(r"@?[A-Za-z]+", error.text[error.position :])
-    if word is None or word[0].lower() in VOCABULARY:
-        return ""
-    before, after = error.text[: error.position], error.text[error.position + len(word[0]) :]
-    for candidate in get_close_matches(word[0].lower(), VOCABULARY, n=3, cutoff=0.6):
-        fixed = f"{before}{candidate}{after}"
-        try:
-            _Parser(fixed, tz, now).whole()
-        except NeedsNow:
-            return " ".join(fixed.split())
-        except TimingError:
-            continue
-        return " ".join(fixed.split())
-    return ""
+        position = min(error.position, len(text))
+        hint = right_text(error, lambda fixed: _Parser(fixed, tz, now).whole())
+        raise TimingError(error.message, text=text, position=position, hint=hint) from error.__cause__
 
 
 class _Parser:
     """Combinations from left to right: operand, then any number of `or operand` and `except days`."""
 
-    def __init__(self, text: str, tz: str | None, now: datetime | None) -> None:
-        self.text, self.tz, self.now = text, tz, now
+    def __init__(self, text: str, tz: str | None, now: datetime | None, stored: bool = False) -> None:
+        self.text, self.tz, self.now, self.stored = text, tz, now, stored
         if len(text) > _LONGEST:
-            raise TimingError(f"a text of {len(text)} characters is too long for a timing", hint=_EXAMPLE)
+            raise TimingError(f"a text of {len(text)} characters is too long for a timing")
         self.words = [Word(match[0], match.start()) for match in _TOKEN.finditer(text)]
         self.index, self.depth, self.parts = 0, 0, 1
 
     def whole(self) -> Timing:
+        if self._peek() == "after":
+            return read_after(self.text)  # names may have any characters, and it combines with nothing
         found = self._combination()
         if self.index < len(self.words):
-            self._wrong(f"{self._peek()!r} closes nothing", _EXAMPLE)
+            start = self.words[self.index].start
+            self._wrong(f"{self._peek()!r} closes nothing", f"{self.text[:start]}{self.text[start + 1 :]}")
         return found
 
     def _peek(self) -> str:
@@ -124,17 +131,20 @@ class _Parser:
         self.index += 1
         return self.words[self.index - 1]
 
-    def _wrong(self, message: str, hint: str) -> NoReturn:
+    def _wrong(self, message: str, hint: str = "") -> NoReturn:
         end = len(self.text.rstrip())
         position = self.words[self.index].start if self.index < len(self.words) else end
         raise TimingError(message, text=self.text, position=position, hint=hint)
 
     def _combination(self) -> Timing:
         left = self._operand()
-        while self._peek() in ("or", "except"):
+        while self._peek() in ("or", "except") or self._at_bound():
             joiner = self._take()
-            self.parts += 1
             try:
+                if joiner.lower not in ("or", "except"):
+                    left = self._bound(left, joiner)
+                    continue
+                self.parts += 1
                 refuse_many(self.parts)
                 if joiner.lower == "or":
                     left = Or(left, self._operand())
@@ -144,7 +154,7 @@ class _Parser:
                 if error.text == self.text:
                     raise
                 # Raised by a combination that cannot be: point at its joining word.
-                raise TimingError(error.message, text=self.text, position=joiner.start, hint=error.hint) from error
+                raise TimingError(error.message, text=self.text, position=joiner.start) from error
         return left
 
     def _operand(self) -> Timing:
@@ -152,7 +162,7 @@ class _Parser:
             return self._simple(self._run())
         self.depth += 1
         if self.depth > _DEEPEST:
-            self._wrong("too many parentheses", _EXAMPLE)
+            self._wrong("too many parentheses")
         self._take()
         inner = self._combination()
         if self._peek() != ")":
@@ -164,41 +174,124 @@ class _Parser:
         if rest or zone:
             self.index = self.words.index(run[0])
             what = "a zone is written with each part" if zone else f"{rest[0].raw!r} is not understood here"
-            self._wrong(what, "(daily 09:00 or daily 15:00) jitter 5m except 2026-12-25")
+            self._wrong(what)
         return inner.with_jitter(jitter, stable)
 
     def _run(self) -> list[Word]:
         """The words up to the next joining word or parenthesis."""
         begin = self.index
         while self.index < len(self.words) and self._peek() not in _JOINERS:
+            if self._at_bound() and not (self._peek() in FROM and self._counts_from(self.words[begin : self.index])):
+                break
             self.index += 1
         return self.words[begin : self.index]
+
+    def _at_bound(self) -> bool:
+        """Whether `from DATE`, `until DATE` or `until 10 runs` comes."""
+        word, following, last = (
+            "" if at >= len(self.words) else self.words[at].lower for at in range(self.index, self.index + 3)
+        )
+        if following == "on":
+            following = last
+        is_runs = following.isdecimal() and last in _RUNS
+        return (word in FROM or word in _UNTIL) and (bool(_DATE.match(following)) or (is_runs and word in _UNTIL))
+
+    def _counts_from(self, run: list[Word]) -> bool:
+        """Whether these words are an interval, which counts from what follows."""
+        if not run or run[0].lower not in ("every", "each", "@every") or any(word.lower in FROM for word in run):
+            return False
+        try:
+            found = read_simple(Words(self.text, run, self.tz, self.now))
+        except TimingError:
+            return False
+        return isinstance(found, Every) or (isinstance(found, CalendarTiming) and found.every > 1)
+
+    def _bound(self, left: Timing, joiner: Word) -> Timing:
+        """What `from` and `until` say, of all that stands before them."""
+        if self.index + 1 < len(self.words) and self.words[self.index + 1].lower in _RUNS:
+            number = int(self._take().raw[:_MOST_DIGITS])
+            self._take()
+            run = self._run()
+            rest, zone, jitter, stable = self._suffix(run)
+            if zone is not None and not rest:
+                self._misplaced_zone(joiner, run, zone)
+            if rest or self.index < len(self.words):
+                self.index = self.words.index(rest[0]) if rest else self.index
+                self._wrong("so many runs are of the whole timing, and stand at its end")
+            return Limited(left.with_jitter(jitter, stable), number)
+        run = self._run()
+        rest, zone, jitter, stable = self._suffix(run[1:] if run[0].lower == "on" else run)
+        words = Words(self.text, rest, self.tz, self.now)
+        if len(rest) == 1 and _WHOLE_DATE.fullmatch(rest[0].raw):
+            edge: date = words.moment(whole_day=True).date()
+        else:
+            edge = words.moment()
+        words.finished()
+        judged = left.base if isinstance(left, Bounded) else left
+        if zone and judged.zone is not None:
+            self._misplaced_zone(joiner, run, zone)
+        is_start = joiner.lower in FROM
+        made = Bounded(left, edge if is_start else None, None if is_start else edge, zone or self.tz)
+        return (made if zone else made.at_home()).with_jitter(jitter, stable)
+
+    def _misplaced_zone(self, joiner: Word, run: list[Word], zone: str) -> NoReturn:
+        """Refuse a zone behind a bound, and say it where it belongs."""
+        place = next(index for index, word in enumerate(run) if word.lower == "in")
+        start, named = joiner.start, run[place : place + 2]
+        hint = f"{self.text[:start]}in {zone} {self._replaced(named, '')[start:]}"
+        raise TimingError("a zone is written with the timing", text=self.text, position=named[0].start, hint=hint)
 
     def _simple(self, run: list[Word]) -> Timing:
         rest, zone, jitter, stable = self._suffix(run)
         if not rest:
             self.index -= len(run)
-            self._wrong("a timing is missing", _EXAMPLE)
-        made = read_simple(Words(self.text, rest, zone or self.tz, self.now))
-        return made.with_jitter(jitter, stable)
+            self._wrong("a timing is missing")
+        rest, zone = self._prefixed(rest, zone)
+        try:
+            made = read_simple(Words(self.text, rest, zone or self.tz, self.now, self.stored))
+        except NeedsNow:
+            raise
+        except TimingError as error:
+            # Its hint is for these words alone.
+            hint = self._replaced(rest, error.hint) if error.hint else ""
+            raise TimingError(error.message, text=self.text, position=error.position, hint=hint) from error
+        made = made.with_jitter(jitter, stable)
+        return made if zone is not None else made.at_home()
+
+    def _prefixed(self, rest: list[Word], zone: str | None) -> tuple[list[Word], str | None]:
+        """The words without the `CRON_TZ=ZONE` that some crons have in front, and the zone."""
+        found = _ZONE_PREFIX.fullmatch(rest[0].raw)
+        if found is None:
+            return rest, zone
+        named = Word(found[1], rest[0].start + found.start(1))
+        if len(rest) == 1 or zone is not None:
+            what = "a timing is missing" if len(rest) == 1 else "its zone is named twice"
+            raise TimingError(what, text=self.text, position=named.start)
+        return rest[1:], self._zone(named)
+
+    def _replaced(self, words: list[Word], by: str) -> str:
+        """The whole text with something else in the place of these words."""
+        last = words[-1]
+        return f"{self.text[: words[0].start]}{by}{self.text[last.start + len(last.raw) :]}"
 
     def _exception(self, base: Timing) -> Timing:
         if self._peek() == "(":
-            return Except(base, self._operand(), self.tz)
+            return Except(base, self._operand(), self.tz).at_home()
         run = self._run()
         if run and run[0].lower == "on":
             run = run[1:]
         if not run or not re.match(r"\d{1,4}-\d", run[0].raw):
-            return Except(base, self._simple(run), self.tz)
+            return Except(base, self._simple(run), self.tz).at_home()
         rest, zone, jitter, stable = self._suffix(run)
         if len(rest) > 1:
             raise TimingError(
                 "dates are separated by commas",
                 text=self.text,
                 position=rest[1].start,
-                hint=f"except {','.join(word.raw for word in rest)}",
+                hint=self._replaced(rest, ",".join(word.raw for word in rest)),
             )
-        return Except(base, self._dates(rest[0]), zone or self.tz).with_jitter(jitter, stable)
+        made = Except(base, self._dates(rest[0]), zone or self.tz).with_jitter(jitter, stable)
+        return made if zone is not None else made.at_home()
 
     def _dates(self, word: Word) -> Dates:
         position = word.start
@@ -206,10 +299,9 @@ class _Parser:
             if read_day(item) is None:
                 position += len(item) - len(item.lstrip())
                 raise TimingError(
-                    f"{item.strip()!r} is not a date",
+                    f"{item.strip()!r} is not a date such as 2026-12-25 or, for every year, 12-25",
                     text=self.text,
                     position=position,
-                    hint="except 2026-12-25,2026-12-26 or, for every year, except 12-25",
                 )
             position += len(item) + 1
         return Dates(word.raw)
@@ -222,9 +314,9 @@ class _Parser:
             rest = run[: marks[0]]
             words = Words(self.text, run[marks[0] :], None, None)
             words.take()
-            jitter = words.duration("every 5m jitter 30s")
+            jitter = words.duration()
             stable = words.skip("stable")
-            words.finished("daily 03:00 jitter 10m stable")
+            words.finished()
         # `in 30m` is a timing of its own; a zone begins with a letter.
         if len(rest) >= 2 and rest[-2].lower == "in" and rest[-1].raw[0].isalpha():
             return rest[:-2], self._zone(rest[-1]), jitter, stable
@@ -234,4 +326,8 @@ class _Parser:
         try:
             return check_zone(word.raw)
         except TimingError as error:
-            raise TimingError(error.message, text=self.text, position=word.start, hint=error.hint) from error
+            nearest = error.hint.split(" or ")[0]
+            names = (nearest, nearest.rpartition("/")[2])
+            is_clear = any(SequenceMatcher(None, word.lower, name.lower()).ratio() >= _SAME_ZONE for name in names)
+            hint = self._replaced([word], nearest) if is_clear else ""
+            raise TimingError(error.message, text=self.text, position=word.start, hint=hint) from error

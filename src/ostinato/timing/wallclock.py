@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from ostinato.timing.base import Timing
@@ -15,6 +15,7 @@ from ostinato.timing.explain import change_remark
 from ostinato.timing.pattern import WallPattern
 from ostinato.timing.zones import (
     DAY,
+    Zone,
     check_zone,
     instant_of,
     next_transition,
@@ -38,10 +39,18 @@ class WallClockTiming(Timing):
     """
 
     tz: str | None
+    names_zone: bool = field(compare=False)
 
     @property
     def zone(self) -> str | None:
         return self.tz
+
+    @property
+    def owns_zone(self) -> bool:
+        return self.names_zone
+
+    def at_home(self) -> Timing:
+        return self.replaced(names_zone=False)
 
     @property
     def wants_zone(self) -> bool:
@@ -55,7 +64,7 @@ class WallClockTiming(Timing):
     def follows_clock(self) -> bool:
         return False
 
-    def in_zone(self, tz: str) -> Timing:
+    def in_zone(self, tz: Zone) -> Timing:
         return self.replaced(tz=check_zone(tz)) if self.tz is None else self
 
     def _next(self, t: datetime) -> datetime | None:

@@ -6,7 +6,7 @@ The lowest step of a timing: `wallclock.py` asks here which instant a wall time 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from difflib import get_close_matches
 from functools import lru_cache
 from typing import NamedTuple
@@ -17,10 +17,10 @@ from ostinato.errors import InvalidInput, TimingError
 __all__ = [
     "DAY",
     "Transition",
+    "Zone",
     "as_utc",
     "check_aware",
     "check_zone",
-    "end_of_day",
     "instant_of",
     "local_date",
     "local_text",
@@ -30,6 +30,8 @@ __all__ = [
     "offset_at",
     "seconds_of",
     "start_of_day",
+    "stretch_of_day",
+    "stretches_of_day",
     "time_of",
     "transitions_between",
     "wall_of",
@@ -37,6 +39,8 @@ __all__ = [
 ]
 
 DAY = 86_400
+Zone = str | tzinfo
+"""An IANA name, or the ZoneInfo of one."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _WALL_EPOCH = datetime(1970, 1, 1)
 _SECOND = timedelta(seconds=1)
@@ -108,10 +112,11 @@ def wall_time(wall: int) -> datetime:
 
 
 @lru_cache(maxsize=1024)
-def check_zone(name: str) -> str:
+def check_zone(zone: Zone) -> str:
     """The IANA name as it is spelled, whatever the case it was typed in; an unknown one gets suggestions."""
+    name = getattr(zone, "key", None) if isinstance(zone, ZoneInfo) else "UTC" if zone is UTC else zone
     if not isinstance(name, str):
-        raise TimingError(f"a zone is an IANA name, not {name!r}", hint="Europe/Berlin")
+        raise TimingError(f"a zone is an IANA name or a ZoneInfo with one, not {zone!r}", hint="Europe/Berlin")
     if name in ("UTC", "utc"):
         return "UTC"
     spelled = _spelled_zones()
@@ -230,12 +235,31 @@ def local_text(zone: str, time: datetime) -> str:
     return f"{local:%Y-%m-%d %H:%M:%S} {'UTC' if zone == 'UTC' else local.isoformat()[-6:]}"
 
 
-@lru_cache(maxsize=4096)
 def start_of_day(zone: str, day: date) -> datetime:
     """The first instant of a local day; it is not midnight where a gap swallows midnight."""
     return time_of(instant_of(zone, wall_of(datetime(day.year, day.month, day.day))))
 
 
-def end_of_day(zone: str, day: date) -> datetime:
-    """The first instant after a local day."""
-    return start_of_day(zone, day + timedelta(days=1))
+@lru_cache(maxsize=4096)
+def stretches_of_day(zone: str, day: date) -> tuple[tuple[datetime, datetime], ...]:
+    """The stretches of time [begin, end) in which the wall shows this day: usually one.
+
+    Two where a clock goes back over midnight, and none where a day is left out.
+    """
+    midnight = wall_of(datetime(day.year, day.month, day.day))
+    begin, last = midnight - 2 * DAY, midnight + 3 * DAY
+    changes = transitions_between(zone, begin, last)
+    offset = offset_at(zone, begin)
+    found: list[tuple[int, int]] = []
+    for end, following in [*((change.instant, change.after) for change in changes), (last, 0)]:
+        first, stop = max(begin, midnight - offset), min(end, midnight + DAY - offset)
+        if first < stop:
+            joined = bool(found) and found[-1][1] == first
+            found.append((found.pop()[0] if joined else first, stop))
+        begin, offset = end, following
+    return tuple((time_of(first), time_of(stop)) for first, stop in found)
+
+
+def stretch_of_day(zone: str, day: date, time: datetime) -> tuple[datetime, datetime]:
+    """The stretch of a local day in which an instant of it lies."""
+    return next(stretch for stretch in stretches_of_day(zone, day) if stretch[0] <= time < stretch[1])

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, timedelta, timezone
 
 from hypothesis import strategies as st
 
-from ostinato.timing import At, Cron, DailyAt, Dates, Every, Except, Monthly, Or, Timing, Weekly
+from ostinato.timing import At, Cron, DailyAt, Dates, Every, Except, Monthly, Or, Quarterly, Timing, Weekly
 from ostinato.timing.explain import WEEKDAYS
 from tests.unit.timing.oracle import CronRule
 
@@ -82,9 +82,25 @@ def wall_timings(zone: str | None) -> st.SearchStrategy[Timing]:
     )
 
 
+_several = st.sampled_from(["9,17", "2,2:30,3", "0-23:59 every 15m", "1-3 every 7m"])
+_month_days = st.sampled_from(["1,15", "last workday", "first mon", "fifth fri", "second,last sun", "30,last"])
+_anchors = st.dates(date(2020, 1, 1), date(2030, 1, 1))
+
+
+def _periodic(zone: str | None) -> st.SearchStrategy[Timing]:
+    """Several times of a day, the nth weekdays of months and quarters, and every nth day, week or month."""
+    tz, every = st.just(zone) if zone else zones, st.integers(1, 7)
+    return (
+        st.builds(lambda t, z, e, a: DailyAt(t, tz=z, every=e, anchor=a), _several, tz, every, _anchors)
+        | st.builds(lambda t, z, e, a: Weekly("mon,sat", t, tz=z, every=e, anchor=a), _several, tz, every, _anchors)
+        | st.builds(lambda d, z, e, a: Monthly(d, 2, 30, tz=z, every=e, anchor=a), _month_days, tz, every, _anchors)
+        | st.builds(lambda d, t, z: Quarterly(d, t, tz=z), _month_days, _several, tz)
+    )
+
+
 def _grids(shortest: int) -> st.SearchStrategy[Timing]:
     intervals = st.integers(shortest, 400_000_000).map(lambda ms: timedelta(milliseconds=ms))
-    return st.builds(lambda i, a, j: Every.of(i, a, **j), intervals, instants, jitters)
+    return st.builds(lambda i, a, j: Every(i, anchor=a, **j), intervals, instants, jitters)
 
 
 grid_timings = _grids(1)
@@ -103,7 +119,7 @@ _ats = st.builds(
     jitters,
 )
 # Parts of a combination are not too dense: counting two of them that meet is not by arithmetic alone.
-_parts = wall_timings(None) | _grids(20_000) | _crons | _ats
+_parts = wall_timings(None) | _periodic(None) | _grids(20_000) | _crons | _ats
 _dates = st.lists(
     st.dates(date(2020, 1, 1), date(2035, 1, 1)).map(str) | st.sampled_from(["12-25", "01-01", "02-29"]),
     min_size=1,

@@ -69,9 +69,17 @@ def test_wildcard_cron_in_a_fold_is_due_both_times() -> None:
     ]
 
 
-def test_cron_with_seconds_follows_the_clock_even_at_fixed_times() -> None:
-    assert _walls(Cron("0 30 2 * * *", BERLIN), BEFORE_GAP, 1) == ["30 02:30+0200"]
-    assert _walls(Cron("0 30 2 * * *", BERLIN), BEFORE_FOLD, 2) == ["25 02:30+0200", "25 02:30+0100"]
+@pytest.mark.parametrize("expression", ["30 2 * * *", "0 30 2 * * *", "0 30 2 * * * *"])
+def test_a_zero_for_seconds_changes_nothing(expression: str) -> None:
+    assert _walls(Cron(expression, BERLIN), BEFORE_GAP, 2) == ["29 03:00+0200", "30 02:30+0200"]
+    assert _walls(Cron(expression, BERLIN), BEFORE_FOLD, 2) == ["25 02:30+0200", "26 02:30+0100"]
+
+
+def test_cron_at_a_fixed_second_is_due_once_and_with_a_star_for_seconds_it_follows_the_clock() -> None:
+    assert _walls(Cron("15 30 2 * * *", BERLIN), BEFORE_GAP, 2) == ["29 03:00+0200", "30 02:30+0200"]
+    assert _walls(Cron("15 30 2 * * *", BERLIN), BEFORE_FOLD, 2) == ["25 02:30+0200", "26 02:30+0100"]
+    assert _walls(Cron("*/30 30 2 * * *", BERLIN), BEFORE_GAP, 1) == ["30 02:30+0200"]
+    assert Cron("*/30 30 2 * * *", BERLIN).count_between(BEFORE_FOLD, BEFORE_FOLD + timedelta(hours=5)) == 4
 
 
 def test_a_half_hour_gap_loses_no_time_of_the_next_hour() -> None:

@@ -70,11 +70,11 @@ def test_dense_grids_that_meet_are_counted_without_walking_over_them(
 
 
 _grids = st.builds(
-    lambda step, start: Every.of(timedelta(milliseconds=step), NOW + timedelta(milliseconds=start)),
+    lambda step, start: Every(timedelta(milliseconds=step), anchor=NOW + timedelta(milliseconds=start)),
     st.integers(1, 60) | st.sampled_from([64, 96, 120, 360]),
     st.integers(-200, 400),
 )
-_any_grids = _grids | st.builds(lambda step: Every.of(timedelta(milliseconds=step)), st.integers(1, 60))
+_any_grids = _grids | st.builds(lambda step: Every(timedelta(milliseconds=step)), st.integers(1, 60))
 
 
 @settings(max_examples=300, deadline=None)
@@ -89,9 +89,9 @@ def test_grids_that_meet_are_counted_as_one_finds_them_by_walking(parts: list[Ev
 
 
 def test_grids_that_meet_in_too_many_ways_are_walked_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ostinato.timing.combine.count_union", partial(count_union, most_meets=10))
+    monkeypatch.setattr("ostinato.timing.unions.count_union", partial(count_union, most_meets=10))
     primes = [2, 3, 5, 7, 11, 13]
-    timing = Or(*(Every.of(timedelta(seconds=prime), NOW) for prime in primes))
+    timing = Or(*(Every(timedelta(seconds=prime), anchor=NOW) for prime in primes))
     hours = timedelta(hours=9)
     expected = sum(any(second % prime == 0 for prime in primes) for second in range(1, int(hours.total_seconds()) + 1))
     assert timing.count_between(NOW, NOW + hours) == expected
@@ -208,7 +208,8 @@ def test_jitter_of_a_combination_goes_to_its_parts() -> None:
 
 def test_parts_in_different_zones_print_their_zones() -> None:
     timing = DailyAt(9, tz=BERLIN) | DailyAt(9, tz="Asia/Tokyo")
-    assert timing.text == "daily 09:00 or daily 09:00 in Asia/Tokyo"
+    assert timing.text == "daily 09:00 in Europe/Berlin or daily 09:00 in Asia/Tokyo"
+    assert timing.text_within(BERLIN) == "daily 09:00 or daily 09:00 in Asia/Tokyo"
     assert times(timing, 2) == ["12-24 08:00", "12-25 00:00"]
     half_bound = DailyAt(9) | DailyAt(9, tz="Asia/Tokyo")
     assert half_bound.zone is None

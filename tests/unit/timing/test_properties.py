@@ -43,6 +43,9 @@ def test_every_timing_can_be_stored_in_every_zone(timing: Timing, zone: str) -> 
 @given(timings)
 def test_the_text_of_a_timing_parses_to_an_equal_timing(timing: Timing) -> None:
     again = parse_timing(timing.text, tz=timing.zone)
+    if timing.owns_zone:
+        assert parse_timing(timing.text) == timing
+        assert parse_timing(timing.text, tz="Asia/Tokyo") == timing
     assert again == timing
     assert again.text == timing.text
     assert hash(again) == hash(timing)

@@ -48,7 +48,7 @@ def test_twenty_parts_are_taken_and_one_more_is_refused_where_it_stands() -> Non
     with pytest.raises(TimingError, match="more than 20 timings are joined") as caught:
         parse_timing(f"{text} except weekly mon 00:00", BERLIN)
     assert caught.value.position == len(text) + 1
-    assert "several schedules" in caught.value.hint
+    assert "several schedules" in caught.value.message
 
 
 def test_parts_in_parentheses_count_too() -> None:

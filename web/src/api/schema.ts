@@ -622,7 +622,7 @@ export interface paths {
         };
         /**
          * Get Run
-         * @description The run of this number; the reason of a queued run says what it waits for.
+         * @description The run of this number; the reason of a queued run says what it waits for, and `blocked_by` what ends that.
          */
         get: operations["get_run"];
         put?: never;
@@ -732,7 +732,8 @@ export interface paths {
         put?: never;
         /**
          * Add Schedule
-         * @description Add a schedule, or update the one of this name; doing it twice changes nothing. Shell and agent work, gates and
+         * @description Add a schedule, or update the one of this name; doing it twice changes nothing. One that another owner or
+         *     person made is refused (409) without `replace`. Shell and agent work, gates and
          *     secrets in headers need an admin. So does replacing a schedule that has one of them.
          */
         post: operations["add_schedule"];
@@ -825,7 +826,7 @@ export interface paths {
         put?: never;
         /**
          * Disable Schedule
-         * @description Switch it off. Active runs go on.
+         * @description Switch it off. What runs goes on; what waits for another attempt is cancelled, unless `keep_retries`.
          */
         post: operations["disable_schedule"];
         delete?: never;
@@ -909,6 +910,26 @@ export interface paths {
          *     one, unless a new one is asked for.
          */
         post: operations["make_ping_key"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/schedules/{ref}/relations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Relations
+         * @description Which schedules it runs after, and which run after it.
+         */
+        get: operations["list_relations"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1264,6 +1285,25 @@ export interface components {
             note?: string | null;
         };
         /**
+         * Action
+         * @description What the page's button does; an operator may.
+         */
+        Action: {
+            /** @description The body of the request, where it has one. */
+            arguments: {
+                [key: string]: unknown;
+            };
+            /** @description What the button says. */
+            label: string;
+            /** @description The name of the schedule, lane or node, or the number of the run. */
+            target: string;
+            /**
+             * @description What an action does, by the words of the audit log.
+             * @enum {string}
+             */
+            verb: "lane.resume" | "lane.set" | "node.resume" | "run.cancel" | "schedule.enable";
+        };
+        /**
          * AgentWork
          * @description Give a prompt to an AI agent.
          */
@@ -1366,6 +1406,29 @@ export interface components {
             zone: string;
         };
         /**
+         * BlockedBy
+         * @description The root of a wait.
+         */
+        BlockedBy: {
+            /** @description The same as the page's button; null if there is none. */
+            action: components["schemas"]["Action"] | null;
+            /**
+             * @description The root of a wait, for programs; `sentence` says it for people.
+             * @enum {string}
+             */
+            cause: "broken" | "budget" | "check" | "check_in" | "delayed" | "draining" | "given_up" | "lane_full" | "lane_paused" | "lane_rate" | "no_engine" | "node_full" | "node_lost" | "off" | "orphaned" | "removing" | "retry" | "run_active" | "session_busy" | "shutting_down" | "unknown_task";
+            /** @description The runs, sessions, lanes and nodes on the way to it, the nearest first. */
+            chain: components["schemas"]["Link"][];
+            /** @description What ends it, to be typed; null if nothing that can be typed does. */
+            command: string | null;
+            /** @description The same from every door. Times are in the zone of the settings. */
+            sentence: string;
+            /** @description Since when it is so, if that is known. */
+            since: string | null;
+            /** @description When it ends by itself, if it does and that is known. */
+            until: string | null;
+        };
+        /**
          * Bucket
          * @description How the runs that ended in this time ended; `at` is where it begins.
          */
@@ -1447,7 +1510,7 @@ export interface components {
          * @description Why a run did not simply succeed, for programs; `reason` says it for people.
          * @enum {string}
          */
-        Cause: "overlap" | "check" | "gate" | "budget" | "debounced" | "dropped" | "stale" | "interrupted" | "session_stopped" | "lane_cleared" | "downtime" | "outside_window" | "expired" | "late" | "raised" | "bad_arguments" | "aborted" | "crashed" | "exit_status" | "http_status" | "no_answer" | "request_refused" | "agent_error" | "logged_out" | "rate_limited" | "overloaded" | "no_network" | "timed_out" | "silent" | "node_lost" | "cut_off" | "cancelled" | "removed" | "unknown_task" | "not_loadable" | "not_started" | "not_recorded" | "errors" | "snoozed" | "postponed";
+        Cause: "overlap" | "check" | "gate" | "budget" | "upstream" | "debounced" | "dropped" | "stale" | "interrupted" | "session_stopped" | "lane_cleared" | "downtime" | "outside_window" | "expired" | "late" | "raised" | "bad_arguments" | "aborted" | "crashed" | "exit_status" | "http_status" | "no_answer" | "request_refused" | "agent_error" | "logged_out" | "rate_limited" | "overloaded" | "no_network" | "timed_out" | "silent" | "node_lost" | "cut_off" | "cancelled" | "removed" | "unknown_task" | "not_loadable" | "not_started" | "not_recorded" | "errors" | "snoozed" | "postponed";
         /**
          * ChannelRule
          * @description What a channel is told, of one project or of all.
@@ -1649,11 +1712,31 @@ export interface components {
         };
         /**
          * Disable
-         * @description Why the schedule is switched off.
+         * @description Why the schedule is switched off, and what becomes of its retries.
          */
         Disable: {
+            /**
+             * Keep Retries
+             * @description Let runs that wait for another attempt go on; otherwise they are cancelled.
+             * @default false
+             */
+            keep_retries?: boolean;
             /** Note */
             note?: string | null;
+        };
+        /**
+         * DueStretch
+         * @description Many due times of a schedule.
+         */
+        DueStretch: {
+            count: number;
+            /** Format: date-time */
+            from: string;
+            schedule: string;
+            /** Format: date-time */
+            to: string;
+            /** @description Of the schedule. */
+            zone: string;
         };
         /**
          * DueTime
@@ -2012,6 +2095,10 @@ export interface components {
             /** @description When the oldest run that could start became ready. */
             oldest_at: string | null;
             paused: boolean;
+            /** @description When it was paused. */
+            paused_at: string | null;
+            /** @description Who paused it; null if nobody knows. */
+            paused_by: string | null;
             /** @description How many wait in it, including those that wait for their turn in a session. */
             queued: number;
             /** @description How many runs may start in a time, such as 10/m. */
@@ -2030,6 +2117,10 @@ export interface components {
             /** @description When the oldest run that could start became ready. */
             oldest_at: string | null;
             paused: boolean;
+            /** @description When it was paused. */
+            paused_at: string | null;
+            /** @description Who paused it; null if nobody knows. */
+            paused_by: string | null;
             /** @description How many wait in it, including those that wait for their turn in a session. */
             queued: number;
             /** @description How many runs may start in a time, such as 10/m. */
@@ -2078,6 +2169,15 @@ export interface components {
             ended: boolean;
             lines: components["schemas"]["Line"][];
             more: boolean;
+        };
+        /**
+         * Link
+         * @description One step on the way to the root.
+         */
+        Link: {
+            /** @description schedule, run, session, lane or node. */
+            kind: string;
+            name: string;
         };
         /**
          * Login
@@ -2130,6 +2230,8 @@ export interface components {
          * @description The new login, with the second secret beside the cookie, which is shown only once.
          */
         MadeLogin: {
+            /** @description What `--db` names this ledger on the server's machine; null for viewers, and where the URL has a password. */
+            db: string | null;
             /** @description The page sends it with every request, as X-Origin-Key. */
             origin_key: string;
             /**
@@ -2169,6 +2271,8 @@ export interface components {
          * @description The user of this request.
          */
         Me: {
+            /** @description What `--db` names this ledger on the server's machine; null for viewers, and where the URL has a password. */
+            db: string | null;
             /**
              * @description What a user may do; each role includes the one before it.
              * @enum {string}
@@ -2566,10 +2670,9 @@ export interface components {
         NewPolicy: {
             /**
              * Break After
-             * @description This many failures in a row switch the schedule off.
-             * @default 3
+             * @description This many failures in a row switch the schedule off. Null means no limit.
              */
-            break_after?: number;
+            break_after?: number | null;
             /** @description What its runs may cost. */
             budget?: components["schemas"]["NewBudget"] | null;
             /**
@@ -2659,6 +2762,11 @@ export interface components {
              */
             priority?: number;
             /**
+             * Probe
+             * @description When failures have switched it off, one run is tried each time this has passed; a success switches it on. Null means no limit.
+             */
+            probe?: string | null;
+            /**
              * Remaining
              * @description It runs this many times, then it is finished. Null means no limit.
              */
@@ -2670,7 +2778,9 @@ export interface components {
              *       "base": "2s",
              *       "longest": "30s",
              *       "spread": 0.25,
-             *       "covers": "all"
+             *       "covers": "all",
+             *       "on": [],
+             *       "never": []
              *     }
              */
             retry?: number | components["schemas"]["NewRetry"];
@@ -2690,6 +2800,11 @@ export interface components {
              * @description An attempt that prints and reports nothing for this long is stuck, and is ended. Null means no limit.
              */
             silent?: string | null;
+            /**
+             * Soft Timeout
+             * @description After this long a function is asked to end, before its timeout ends it. Null means no limit.
+             */
+            soft_timeout?: string | null;
             /**
              * Timeout
              * @description How long one attempt may take. Null means no limit.
@@ -2744,6 +2859,16 @@ export interface components {
              */
             max?: number;
             /**
+             * Never
+             * @description The exceptions that are never tried again.
+             */
+            never?: string[];
+            /**
+             * On
+             * @description Of the exceptions that a function raises only these are tried again; empty: all.
+             */
+            on?: string[];
+            /**
              * Spread
              * @description The share of each delay that is random.
              * @default 0.25
@@ -2795,12 +2920,17 @@ export interface components {
             delay?: string | null;
             /**
              * Key
-             * @description While a run with this key is active, that run is returned.
+             * @description While a run of the same task (of the same kind, if its work is no task) is active under this key, that run is returned, with 200 instead of 201.
              */
             key?: string | null;
             policy?: components["schemas"]["NewPolicy"] | null;
             /** Project */
             project?: string | null;
+            /**
+             * Scope
+             * @description Where the key is unique, instead of in its task: other tasks may share it.
+             */
+            scope?: string | null;
             /** Work */
             work: components["schemas"]["NewFunctionWork"] | components["schemas"]["NewShellWork"] | components["schemas"]["NewAgentWork"] | components["schemas"]["NewHttpWork"] | components["schemas"]["NewCheckInWork"];
         };
@@ -2822,6 +2952,12 @@ export interface components {
             policy?: components["schemas"]["NewPolicy"] | null;
             /** Project */
             project?: string | null;
+            /**
+             * Replace
+             * @description Also if another owner or person made the one of this name.
+             * @default false
+             */
+            replace?: boolean;
             /**
              * Timing
              * @description Its text form, such as every 5m or daily 03:00.
@@ -3014,7 +3150,7 @@ export interface components {
          */
         Policy: {
             /** @description This many failures in a row switch the schedule off. */
-            break_after: number;
+            break_after: number | null;
             /** @description What its runs may cost. */
             budget: components["schemas"]["Budget"] | null;
             /**
@@ -3056,6 +3192,8 @@ export interface components {
             ping_url: string | null;
             /** @description Higher goes first in its lane. */
             priority: number;
+            /** @description When failures have switched it off, one run is tried each time this has passed; a success switches it on. */
+            probe: string | null;
             /** @description It runs this many times, then it is finished. */
             remaining: number | null;
             /** @description How many more attempts a failed run gets, and after which delays. */
@@ -3064,6 +3202,8 @@ export interface components {
             session: string | null;
             /** @description An attempt that prints and reports nothing for this long is stuck, and is ended. */
             silent: string | null;
+            /** @description After this long a function is asked to end, before its timeout ends it. */
+            soft_timeout: string | null;
             /** @description How long one attempt may take. */
             timeout: string | null;
         };
@@ -3177,7 +3317,7 @@ export interface components {
              */
             at: string;
             /** @description Why it did not simply succeed; left out of what did. */
-            cause?: ("aborted" | "agent_error" | "bad_arguments" | "budget" | "cancelled" | "check" | "crashed" | "cut_off" | "debounced" | "downtime" | "dropped" | "errors" | "exit_status" | "expired" | "gate" | "http_status" | "interrupted" | "lane_cleared" | "late" | "logged_out" | "no_answer" | "no_network" | "node_lost" | "not_loadable" | "not_recorded" | "not_started" | "outside_window" | "overlap" | "overloaded" | "postponed" | "raised" | "rate_limited" | "removed" | "request_refused" | "session_stopped" | "silent" | "snoozed" | "stale" | "timed_out" | "unknown_task") | null;
+            cause?: ("aborted" | "agent_error" | "bad_arguments" | "budget" | "cancelled" | "check" | "crashed" | "cut_off" | "debounced" | "downtime" | "dropped" | "errors" | "exit_status" | "expired" | "gate" | "http_status" | "interrupted" | "lane_cleared" | "late" | "logged_out" | "no_answer" | "no_network" | "node_lost" | "not_loadable" | "not_recorded" | "not_started" | "outside_window" | "overlap" | "overloaded" | "postponed" | "raised" | "rate_limited" | "removed" | "request_refused" | "session_stopped" | "silent" | "snoozed" | "stale" | "timed_out" | "unknown_task" | "upstream") | null;
             id: number;
             /** @description How long it ran. */
             seconds: number | null;
@@ -3186,6 +3326,31 @@ export interface components {
              * @enum {string}
              */
             state: "cancelled" | "expired" | "failed" | "missed" | "queued" | "running" | "skipped" | "succeeded" | "superseded";
+        };
+        /**
+         * RelatedSchedule
+         * @description A schedule that comes before or after another one.
+         */
+        RelatedSchedule: {
+            last_run: number | null;
+            /** @description What became of its last run; null if it has none. */
+            last_state: ("cancelled" | "expired" | "failed" | "missed" | "queued" | "running" | "skipped" | "succeeded" | "superseded") | null;
+            name: string;
+            /** @description Whether something of it is queued or running. */
+            running: boolean;
+            state: ("broken" | "failing" | "finished" | "off" | "on" | "orphaned" | "paused" | "running") | null;
+            /** @description Null if there is no schedule of this name. */
+            timing: string | null;
+        };
+        /**
+         * Relations
+         * @description Which schedules come right before and right after one.
+         */
+        Relations: {
+            /** @description Those that run after it, by name. */
+            dependents: components["schemas"]["RelatedSchedule"][];
+            /** @description Those that it runs after, in the order of its timing. */
+            upstreams: components["schemas"]["RelatedSchedule"][];
         };
         /**
          * Removed
@@ -3238,6 +3403,10 @@ export interface components {
             longest: string;
             /** @description How many more attempts a failed run gets. */
             max: number;
+            /** @description The exceptions that are never tried again. */
+            never: string[];
+            /** @description Of the exceptions that a function raises only these are tried again; empty: all. */
+            on: string[];
             /** @description The share of each delay that is random. */
             spread: number;
         };
@@ -3260,10 +3429,14 @@ export interface components {
             attempt: number;
             /** @description All attempts; in a list only the last one. */
             attempts: components["schemas"]["Attempt"][];
+            /** @description What keeps it from starting, followed to its root; null if nothing does. Only where this run is asked for. */
+            blocked_by?: components["schemas"]["BlockedBy"] | null;
+            /** @description Who asked for its end, while that is to come and when it has come; null if that was no person. */
+            cancelled_by: string | null;
             /** @description Why it was asked to stop, while it has not yet stopped. */
             cancelling: string | null;
             /** @description Why it did not simply succeed, as one word; `reason` says it for people. For a run that waits, why it went back to the queue, and for one that is running, why it was asked to stop. */
-            cause: ("aborted" | "agent_error" | "bad_arguments" | "budget" | "cancelled" | "check" | "crashed" | "cut_off" | "debounced" | "downtime" | "dropped" | "errors" | "exit_status" | "expired" | "gate" | "http_status" | "interrupted" | "lane_cleared" | "late" | "logged_out" | "no_answer" | "no_network" | "node_lost" | "not_loadable" | "not_recorded" | "not_started" | "outside_window" | "overlap" | "overloaded" | "postponed" | "raised" | "rate_limited" | "removed" | "request_refused" | "session_stopped" | "silent" | "snoozed" | "stale" | "timed_out" | "unknown_task") | null;
+            cause: ("aborted" | "agent_error" | "bad_arguments" | "budget" | "cancelled" | "check" | "crashed" | "cut_off" | "debounced" | "downtime" | "dropped" | "errors" | "exit_status" | "expired" | "gate" | "http_status" | "interrupted" | "lane_cleared" | "late" | "logged_out" | "no_answer" | "no_network" | "node_lost" | "not_loadable" | "not_recorded" | "not_started" | "outside_window" | "overlap" | "overloaded" | "postponed" | "raised" | "rate_limited" | "removed" | "request_refused" | "session_stopped" | "silent" | "snoozed" | "stale" | "timed_out" | "unknown_task" | "upstream") | null;
             count: number;
             /** @description Fields that were too long for a list and are cut. */
             cut?: ("error" | "result" | "work")[];
@@ -3285,9 +3458,12 @@ export interface components {
             reason: string | null;
             result: unknown;
             schedule: string | null;
+            /** @description Null, although it has the name of a schedule, if that was deleted after its run. */
             schedule_id: number | null;
             session: string | null;
             started_at: string | null;
+            /** @description Who asked for it, as the audit log names them; null if that was a schedule or a program. */
+            started_by: string | null;
             /**
              * @description What has become of a run.
              * @enum {string}
@@ -3303,7 +3479,7 @@ export interface components {
              * @description What started a run.
              * @enum {string}
              */
-            trigger: "api" | "catch_up" | "check_in" | "manual" | "message" | "schedule";
+            trigger: "after" | "api" | "catch_up" | "check_in" | "manual" | "message" | "schedule";
             work: components["schemas"]["FunctionWork"] | components["schemas"]["ShellWork"] | components["schemas"]["AgentWork"] | components["schemas"]["HttpWork"] | components["schemas"]["CheckInWork"] | components["schemas"]["UnreadableWork"];
             /** @description The zone of its schedule, or of the settings. */
             zone: string;
@@ -3321,6 +3497,8 @@ export interface components {
          * @description A durable, named row: timing, work and policy.
          */
         Schedule: {
+            /** @description What keeps it from running, followed to its root; null if nothing does. Only where this schedule is asked for. */
+            blocked_by?: components["schemas"]["BlockedBy"] | null;
             /** @description Why it does not run, or null. */
             broken: string | null;
             /** @description Which fields people changed of what its code declares, and which the code changed since it was first declared. */
@@ -3329,6 +3507,8 @@ export interface components {
             created_at: string;
             enabled: boolean;
             failures: number;
+            /** @description Whether it runs after other schedules, and so has no due times of its own. */
+            follows: boolean;
             /** @description When it must have succeeded again; null if its policy does not ask for that, or if it is late already. */
             fresh_until: string | null;
             id: number;
@@ -3337,9 +3517,13 @@ export interface components {
             late: boolean;
             name: string;
             next_run_at: string | null;
-            /** @description Why it is not due, or why it is paused until then. */
+            /** @description Why it is not due, or why it is paused until then; of one that is broken, when it is tried again. */
             next_run_reason: string | null;
             note: string | null;
+            /** @description When somebody switched it off. */
+            off_at: string | null;
+            /** @description Who switched it off; null for its breaker, and where its code says so. */
+            off_by: string | null;
             /** @description Why it was switched off: the note of the user who did it. */
             off_note: string | null;
             /** @description The name of the app whose code declares it, or did. */
@@ -3347,10 +3531,16 @@ export interface components {
             /** @description Its code no longer declares it. */
             orphaned: boolean;
             owner: string;
+            /** @description Why it is paused, as one word. */
+            paused_cause: ("aborted" | "agent_error" | "bad_arguments" | "budget" | "cancelled" | "check" | "crashed" | "cut_off" | "debounced" | "downtime" | "dropped" | "errors" | "exit_status" | "expired" | "gate" | "http_status" | "interrupted" | "lane_cleared" | "late" | "logged_out" | "no_answer" | "no_network" | "node_lost" | "not_loadable" | "not_recorded" | "not_started" | "outside_window" | "overlap" | "overloaded" | "postponed" | "raised" | "rate_limited" | "removed" | "request_refused" | "session_stopped" | "silent" | "snoozed" | "stale" | "timed_out" | "unknown_task" | "upstream") | null;
             /** @description The first due time that it skips while it is paused. */
             paused_since: string | null;
             policy: components["schemas"]["Policy"];
+            /** @description When a run of it is tried, although it is broken; null if its policy does not ask for that. */
+            probe_at: string | null;
             project: string | null;
+            /** @description How many of these are queued: none of its work is running if that is all of them. */
+            queued: number;
             /** @description Its last runs, oldest first; only on request. */
             recent?: components["schemas"]["RecentRun"][];
             remaining: number | null;
@@ -3551,15 +3741,23 @@ export interface components {
         };
         /**
          * Timeline
-         * @description Runs that touch the span, and its future due times.
+         * @description Runs that touch the span, and its future due times: one by one up to the limit, all others counted.
          */
         Timeline: {
             due: components["schemas"]["DueTime"][];
+            /** @description The due times that are not listed, counted by schedule. */
+            due_stretches: components["schemas"]["DueStretch"][];
             /** Format: date-time */
             from: string;
+            /** @description There are so many schedules that some are not shown at all. */
+            incomplete: boolean;
+            /** @description There are so many that what ended before or then is not even counted. */
+            known_from: string | null;
             /** Format: date-time */
             now: string;
             runs: components["schemas"]["TimelineRun"][];
+            /** @description The runs that are not listed, counted by schedule and state. */
+            stretches: components["schemas"]["TimelineStretch"][];
             /** Format: date-time */
             to: string;
             /** @description There are more than the limit; these are the active and latest runs, and the soonest due times. */
@@ -3571,7 +3769,7 @@ export interface components {
          * @description A run as a bar.
          */
         TimelineRun: {
-            cause: ("aborted" | "agent_error" | "bad_arguments" | "budget" | "cancelled" | "check" | "crashed" | "cut_off" | "debounced" | "downtime" | "dropped" | "errors" | "exit_status" | "expired" | "gate" | "http_status" | "interrupted" | "lane_cleared" | "late" | "logged_out" | "no_answer" | "no_network" | "node_lost" | "not_loadable" | "not_recorded" | "not_started" | "outside_window" | "overlap" | "overloaded" | "postponed" | "raised" | "rate_limited" | "removed" | "request_refused" | "session_stopped" | "silent" | "snoozed" | "stale" | "timed_out" | "unknown_task") | null;
+            cause: ("aborted" | "agent_error" | "bad_arguments" | "budget" | "cancelled" | "check" | "crashed" | "cut_off" | "debounced" | "downtime" | "dropped" | "errors" | "exit_status" | "expired" | "gate" | "http_status" | "interrupted" | "lane_cleared" | "late" | "logged_out" | "no_answer" | "no_network" | "node_lost" | "not_loadable" | "not_recorded" | "not_started" | "outside_window" | "overlap" | "overloaded" | "postponed" | "raised" | "rate_limited" | "removed" | "request_refused" | "session_stopped" | "silent" | "snoozed" | "stale" | "timed_out" | "unknown_task" | "upstream") | null;
             count: number;
             /** Format: date-time */
             due_at: string;
@@ -3592,7 +3790,31 @@ export interface components {
              * @description What started a run.
              * @enum {string}
              */
-            trigger: "api" | "catch_up" | "check_in" | "manual" | "message" | "schedule";
+            trigger: "after" | "api" | "catch_up" | "check_in" | "manual" | "message" | "schedule";
+        };
+        /**
+         * TimelineStretch
+         * @description Runs of a schedule (or of a task, without a schedule) that ended alike.
+         */
+        TimelineStretch: {
+            /** @description How many due times they stand for. */
+            due_times: number;
+            /** Format: date-time */
+            from: string;
+            /** @description Its only run. */
+            run: number | null;
+            runs: number;
+            schedule: string | null;
+            /**
+             * @description What has become of a run.
+             * @enum {string}
+             */
+            state: "cancelled" | "expired" | "failed" | "missed" | "queued" | "running" | "skipped" | "succeeded" | "superseded";
+            task: string | null;
+            /** Format: date-time */
+            to: string;
+            /** @description They succeeded with errors. */
+            with_errors: boolean;
         };
         /**
          * TimingToPreview
@@ -3606,6 +3828,11 @@ export interface components {
              * @default 5
              */
             n?: number;
+            /**
+             * Name
+             * @description Of the schedule: it chooses the H of cron.
+             */
+            name?: string | null;
             /** Text */
             text: string;
             /** Zone */
@@ -3682,6 +3909,8 @@ export interface components {
         Why: {
             answer: string;
             at: string | null;
+            /** @description What keeps the schedule from running now, followed to its root; null if nothing does. */
+            blocked_by: components["schemas"]["BlockedBy"] | null;
             due_at: string | null;
             facts: string[];
             run: components["schemas"]["Run"] | null;
@@ -3701,15 +3930,22 @@ export interface operations {
     list_audit: {
         parameters: {
             query?: {
+                /** @description All in one answer, 10,000 at most; `next` goes on behind those. */
+                all?: boolean;
                 /** @description `next` of the previous page. */
                 cursor?: string | null;
                 /** @description cli, api, page, … */
                 door?: string | null;
                 /** @description At this time or after it. */
                 from?: string | null;
+                /** @description At most this many. */
                 limit?: number;
                 /** @description What it was done to: a name or an id. */
                 object?: string | null;
+                /** @description Its number, from 1, instead of a cursor; it reaches the first 10,000 items. */
+                page?: number | null;
+                /** @description The same as limit. */
+                page_size?: number | null;
                 /** @description At this time or before it. */
                 until?: string | null;
                 /** @description For example schedule.add. */
@@ -4270,10 +4506,17 @@ export interface operations {
     list_deliveries: {
         parameters: {
             query?: {
+                /** @description All in one answer, 10,000 at most; `next` goes on behind those. */
+                all?: boolean;
                 channel?: string | null;
                 /** @description `next` of the previous page. */
                 cursor?: string | null;
+                /** @description At most this many. */
                 limit?: number;
+                /** @description Its number, from 1, instead of a cursor; it reaches the first 10,000 items. */
+                page?: number | null;
+                /** @description The same as limit. */
+                page_size?: number | null;
                 state?: ("pending" | "sending" | "sent" | "failed" | "dropped") | null;
             };
             header?: never;
@@ -4359,9 +4602,17 @@ export interface operations {
     list_incidents: {
         parameters: {
             query?: {
+                /** @description All in one answer, 10,000 at most; `next` goes on behind those. */
+                all?: boolean;
                 /** @description `next` of the previous page. */
                 cursor?: string | null;
+                /** @description At most this many. */
                 limit?: number;
+                /** @description Its number, from 1, instead of a cursor; it reaches the first 10,000 items. */
+                page?: number | null;
+                /** @description The same as limit. */
+                page_size?: number | null;
+                /** @description Its name; none finds what is in no project. */
                 project?: string | null;
                 state?: ("open" | "closed") | null;
                 /** @description A schedule, a task or a kind of work. */
@@ -6832,6 +7083,8 @@ export interface operations {
     list_runs: {
         parameters: {
             query?: {
+                /** @description All in one answer, 10,000 at most; `next` goes on behind those. */
+                all?: boolean;
                 /** @description May be repeated. */
                 cause?: components["schemas"]["Cause"][];
                 /** @description `next` of the previous page. */
@@ -6839,15 +7092,23 @@ export interface operations {
                 /** @description Due at this time or after it. */
                 from?: string | null;
                 lane?: string | null;
+                /** @description At most this many. */
                 limit?: number;
+                /** @description Its number, from 1, instead of a cursor; it reaches the first 10,000 items. */
+                page?: number | null;
+                /** @description The same as limit. */
+                page_size?: number | null;
+                /** @description Its name; none finds what is in no project. */
                 project?: string | null;
+                /** @description Part of the name of its schedule, its task or its session. A page may end before it is full when many runs were looked through; `next` goes on from there. */
+                q?: string | null;
                 /** @description The name of its schedule. */
                 schedule?: string | null;
                 session?: string | null;
                 /** @description May be repeated. */
                 state?: ("queued" | "running" | "succeeded" | "failed" | "cancelled" | "skipped" | "missed" | "expired" | "superseded")[];
                 task?: string | null;
-                trigger?: ("schedule" | "manual" | "catch_up" | "api" | "message" | "check_in") | null;
+                trigger?: ("schedule" | "manual" | "catch_up" | "api" | "message" | "check_in" | "after") | null;
                 /** @description Due at this time or before it. */
                 until?: string | null;
             };
@@ -6947,6 +7208,15 @@ export interface operations {
             };
         };
         responses: {
+            /** @description Its key is active: the run that has it */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Run"];
+                };
+            };
             /** @description Successful Response */
             201: {
                 headers: {
@@ -7653,19 +7923,28 @@ export interface operations {
     list_schedules: {
         parameters: {
             query?: {
+                /** @description All in one answer, 10,000 at most; `next` goes on behind those. */
+                all?: boolean;
                 /** @description `next` of the previous page. */
                 cursor?: string | null;
+                /** @description At most this many. */
                 limit?: number;
                 /** @description Who owns it: people, the code that declares it, or the crontab that it was imported from. */
                 owner?: ("user" | "code" | "crontab") | null;
+                /** @description Its number, from 1, instead of a cursor; it reaches the first 10,000 items. */
+                page?: number | null;
+                /** @description The same as limit. */
+                page_size?: number | null;
+                /** @description Its name; none finds what is in no project. */
                 project?: string | null;
                 /** @description Part of its name, task, note or project. */
                 q?: string | null;
-                /** @description Return this many of the last runs of each. */
+                /** @description Return this many of the last runs of each; with all, 5 at most. */
                 recent?: number;
                 /** @description A leading minus sorts descending; schedules without a value come last. */
                 sort?: "next" | "-next" | "name" | "-name" | "last" | "-last" | "created" | "-created";
-                state?: ("on" | "off" | "broken" | "running" | "paused" | "finished" | "orphaned") | null;
+                /** @description failing: of its runs that succeeded or failed, the last one failed. */
+                state?: ("on" | "off" | "broken" | "running" | "paused" | "finished" | "orphaned" | "failing") | null;
             };
             header?: never;
             path?: never;
@@ -8970,6 +9249,92 @@ export interface operations {
             };
         };
     };
+    list_relations: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Percent-encoded; it may hold slashes. */
+                ref: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Relations"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed: the role is too low, or the request comes from another page */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The Host of the request is not one of this server's names */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A given value is not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many wrong tokens or codes */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database cannot be reached, or this node is shutting down */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     revert_schedule: {
         parameters: {
             query?: never;
@@ -9095,16 +9460,23 @@ export interface operations {
     list_runs_of_schedule: {
         parameters: {
             query?: {
+                /** @description All in one answer, 10,000 at most; `next` goes on behind those. */
+                all?: boolean;
                 /** @description May be repeated. */
                 cause?: components["schemas"]["Cause"][];
                 /** @description `next` of the previous page. */
                 cursor?: string | null;
                 /** @description Due at this time or after it. */
                 from?: string | null;
+                /** @description At most this many. */
                 limit?: number;
+                /** @description Its number, from 1, instead of a cursor; it reaches the first 10,000 items. */
+                page?: number | null;
+                /** @description The same as limit. */
+                page_size?: number | null;
                 /** @description May be repeated. */
                 state?: ("queued" | "running" | "succeeded" | "failed" | "cancelled" | "skipped" | "missed" | "expired" | "superseded")[];
-                trigger?: ("schedule" | "manual" | "catch_up" | "api" | "message" | "check_in") | null;
+                trigger?: ("schedule" | "manual" | "catch_up" | "api" | "message" | "check_in" | "after") | null;
                 /** @description Due at this time or before it. */
                 until?: string | null;
             };
@@ -9762,16 +10134,23 @@ export interface operations {
     list_messages: {
         parameters: {
             query?: {
+                /** @description All in one answer, 10,000 at most; `next` goes on behind those. */
+                all?: boolean;
                 /** @description May be repeated. */
                 cause?: components["schemas"]["Cause"][];
                 /** @description `next` of the previous page. */
                 cursor?: string | null;
                 /** @description Due at this time or after it. */
                 from?: string | null;
+                /** @description At most this many. */
                 limit?: number;
+                /** @description Its number, from 1, instead of a cursor; it reaches the first 10,000 items. */
+                page?: number | null;
+                /** @description The same as limit. */
+                page_size?: number | null;
                 /** @description May be repeated. */
                 state?: ("queued" | "running" | "succeeded" | "failed" | "cancelled" | "skipped" | "missed" | "expired" | "superseded")[];
-                trigger?: ("schedule" | "manual" | "catch_up" | "api" | "message" | "check_in") | null;
+                trigger?: ("schedule" | "manual" | "catch_up" | "api" | "message" | "check_in" | "after") | null;
                 /** @description Due at this time or before it. */
                 until?: string | null;
             };
@@ -10262,6 +10641,7 @@ export interface operations {
             query: {
                 from: string;
                 limit?: number;
+                /** @description Its name; none finds what is in no project. */
                 project?: string | null;
                 schedule?: string | null;
                 to: string;
@@ -10353,6 +10733,8 @@ export interface operations {
                 after?: string | null;
                 /** @description How many due times. */
                 n?: number;
+                /** @description Of the schedule: it chooses the H of cron. */
+                name?: string | null;
                 text: string;
                 /** @description An IANA name; the zone of the settings if left out. */
                 zone?: string | null;

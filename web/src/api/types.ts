@@ -46,6 +46,8 @@ export type FieldChange = Schemas["FieldChange"];
 export type ScheduleChanges = Schemas["ScheduleChanges"];
 export type TimingPreview = Schemas["Preview"];
 export type Why = Schemas["Why"];
+export type BlockedBy = Schemas["BlockedBy"];
+export type Relations = Schemas["Relations"];
 export type NextTimes = Schemas["NextTimes"];
 export type Backfill = Schemas["Backfill"];
 export type BackfillAnswer = Schemas["BackfillAnswer"];
@@ -82,6 +84,8 @@ export type DueTime = Schemas["DueTime"];
 export type ActivityBucket = Omit<Schemas["Bucket"], "states"> & { states: Partial<Record<RunState, number>> };
 export type Overview = Omit<Schemas["Overview"], "activity"> & { activity: ActivityBucket[] };
 export type Timeline = Schemas["Timeline"];
+export type TimelineStretch = Schemas["TimelineStretch"];
+export type DueStretch = Schemas["DueStretch"];
 export type TimelineRun = Schemas["TimelineRun"];
 
 /** One field that the server did not take, or that the page itself found wrong before it asked.

@@ -1,6 +1,6 @@
 /** Asks before something that cannot be taken back. It stays open, with the reason, when the server says no. */
 
-import { type ReactNode, useState } from "react";
+import { type FormEvent, type ReactNode, useId, useState } from "react";
 import { Button } from "@/components/Button";
 import { Dialog } from "@/components/Dialog";
 import { ProblemNote } from "@/components/ProblemNote";
@@ -29,7 +29,12 @@ export function ConfirmDialog(props: ConfirmDialogProps) {
     setError(null);
     onOpenChange(next);
   };
-  const confirm = async (): Promise<void> => {
+  const form = useId();
+  const confirm = async (event: FormEvent): Promise<void> => {
+    event.preventDefault();
+    // A dialog is drawn elsewhere in the page, but its events go to where it is written.
+    event.stopPropagation();
+    if (busy || why !== undefined) return;
     setBusy(true);
     setError(null);
     try {
@@ -51,13 +56,15 @@ export function ConfirmDialog(props: ConfirmDialogProps) {
       footer={
         <>
           <Button onClick={() => close(false)}>Go back</Button>
-          <Button variant={danger ? "danger" : "primary"} busy={busy} why={why} onClick={() => void confirm()}>
+          <Button type="submit" form={form} variant={danger ? "danger" : "primary"} busy={busy} why={why}>
             {action}
           </Button>
         </>
       }
     >
-      {children}
+      <form id={form} onSubmit={(event) => void confirm(event)}>
+        {children}
+      </form>
       {error !== null && <ProblemNote error={error} />}
     </Dialog>
   );

@@ -2,8 +2,9 @@
 
 import { useQueryClient } from "@tanstack/react-query";
 import { Outlet, useNavigate, useRouterState } from "@tanstack/react-router";
-import { useEffect, useState } from "react";
+import { Suspense, lazy, useEffect, useState } from "react";
 import { Feed } from "@/api/feed";
+import { loadFile } from "@/api/files";
 import { live } from "@/api/live";
 import { useMay, useMe } from "@/api/queries/me";
 import { ErrorBoundary } from "@/components/ErrorBoundary";
@@ -13,10 +14,12 @@ import { BottomBar } from "@/shell/BottomBar";
 import { Header } from "@/shell/Header";
 import { KeysDialog } from "@/shell/KeysDialog";
 import { PLACES } from "@/shell/navigation";
-import { Palette } from "@/shell/Palette";
 import { Sidebar } from "@/shell/Sidebar";
 import { StaleBar } from "@/shell/StaleBar";
 import { listenForKeys, useShortcut } from "@/state/shortcuts";
+
+const loadPalette = () => loadFile(() => import("@/shell/Palette"));
+const Palette = lazy(async () => ({ default: (await loadPalette()).Palette }));
 
 export function AppShell() {
   const me = useMe();
@@ -36,6 +39,12 @@ export function AppShell() {
       client.stop();
     };
   }, [loggedIn, cache]);
+  // Not with the first load, and there when it is asked for.
+  useEffect(() => {
+    if (loggedIn) void loadPalette().catch(() => undefined);
+  }, [loggedIn]);
+  const [hasPalette, setHasPalette] = useState(false);
+  useEffect(() => setHasPalette((before) => before || over === "palette"), [over]);
   useEffect(listenForKeys, []);
   useShortcut("mod+k", () => setOver((now) => (now === "palette" ? null : "palette")), {
     label: "Search and commands",
@@ -74,11 +83,15 @@ export function AppShell() {
         </main>
       </div>
       <BottomBar />
-      <Palette
-        open={over === "palette"}
-        onOpenChange={(open) => setOver(open ? "palette" : null)}
-        onKeys={() => setOver("keys")}
-      />
+      {hasPalette && (
+        <Suspense fallback={null}>
+          <Palette
+            open={over === "palette"}
+            onOpenChange={(open) => setOver(open ? "palette" : null)}
+            onKeys={() => setOver("keys")}
+          />
+        </Suspense>
+      )}
       <KeysDialog open={over === "keys"} onOpenChange={(open) => setOver(open ? "keys" : null)} />
     </div>
   );

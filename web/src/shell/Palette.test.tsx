@@ -27,7 +27,7 @@ async function openPalette() {
     "GET /api/schedules": ({ query }: { query: URLSearchParams }) => ({
       items:
         query.get("q") === "night"
-          ? [{ id: 3, name: "nightly backup", sentence: "Daily at 03:00.", broken: null }]
+          ? [{ id: 3, name: "nightly backup", sentence: "Daily at 03:00.", broken: null, enabled: true, work: { kind: "shell" } }]
           : [],
       next: null,
       total: 0,
@@ -57,6 +57,80 @@ it("schedules are searched on the server, and a name may hold anything", async (
   expect(chosen()).toContain("nightly backup");
   await userEvent.keyboard("{Enter}");
   await waitFor(() => expect(router.state.location.pathname).toBe("/schedules/nightly backup"));
+});
+
+const schedule = (id: number, name: string, enabled = true) => ({
+  id,
+  name,
+  sentence: "Daily at 03:00.",
+  broken: null,
+  enabled,
+  work: { kind: "shell" },
+});
+
+/** The server's own order is that of the names. */
+function openWith(...schedules: ReturnType<typeof schedule>[]) {
+  const asked = stubServer({
+    "GET /api/schedules": ({ query }: { query: URLSearchParams }) => {
+      const items = schedules.filter(({ name }) => name.includes(query.get("q") ?? ""));
+      return { items: items.slice(0, Number(query.get("limit"))), next: null, total: items.length };
+    },
+    "GET /api/lanes": { items: [] },
+    "POST /api/schedules/backup/trigger": { id: 5 },
+  });
+  renderPage(Page);
+  const posted = () => asked.filter(({ method }) => method === "POST").map(({ path }) => path);
+  return { posted };
+}
+
+it("the very name comes before names that hold it, and is run without a question", async () => {
+  const { posted } = openWith(schedule(1, "archive-backup"), schedule(2, "backup"), schedule(3, "backup-mail"));
+  await userEvent.type(await screen.findByRole("combobox"), "run backup");
+  await screen.findByRole("option", { name: /Run archive-backup/ });
+  const offered = screen.getAllByRole("option", { name: /^Run / }).map((each) => each.textContent);
+  expect(offered.map((each) => each?.split("Daily")[0])).toEqual(["Run backup", "Run backup-mail", "Run archive-backup"]);
+  await userEvent.keyboard("{Enter}");
+  await waitFor(() => expect(posted()).toEqual(["/api/schedules/backup/trigger"]));
+});
+
+it.each(["run", "disable"])("%s asks before it takes a schedule for what was typed in part", async (verb) => {
+  const { posted } = openWith(schedule(1, "archive-backup"));
+  await userEvent.type(await screen.findByRole("combobox"), `${verb} backup`);
+  await screen.findByRole("option", { name: new RegExp(`^${verb} archive-backup`, "i") });
+  await userEvent.keyboard("{Enter}");
+  await screen.findByRole("dialog", { name: new RegExp(`^${verb} archive-backup\\?$`, "i") });
+  await userEvent.click(screen.getByRole("button", { name: "Go back" }));
+  await waitFor(() => expect(screen.queryByRole("dialog")).toBeNull());
+  expect(posted()).toEqual([]);
+});
+
+it("a verb looks among all that were found, not among the first few", async () => {
+  const many = Array.from({ length: 12 }, (_, place) => schedule(place + 1, `backup-${String(place).padStart(2, "0")}`));
+  openWith(...many, schedule(99, "backup-off", false));
+  await userEvent.type(await screen.findByRole("combobox"), "enable backup");
+  expect(await screen.findByRole("option", { name: /Enable backup-off/ })).toBeDefined();
+});
+
+it("verbs act on what is named, for those who may", async () => {
+  const { asked } = await openPalette();
+  await userEvent.keyboard("disable night");
+  await screen.findByRole("option", { name: /Disable nightly backup/ });
+  expect(chosen()).toContain("Disable nightly backup");
+  await userEvent.keyboard("{Enter}");
+  await userEvent.click(await screen.findByRole("button", { name: "Disable" }));
+  await waitFor(() => expect(asked.map((each) => each.path)).toContain("/api/schedules/nightly%20backup/disable"));
+});
+
+it("a cancel leads to the question on the page of the run", async () => {
+  const { router } = await openPalette();
+  await userEvent.keyboard("cancel 7{Enter}");
+  await waitFor(() => expect(router.state.location.href).toBe("/runs/7?cancel=1"));
+});
+
+it("letters here and there find a page", async () => {
+  const { router } = await openPalette();
+  await userEvent.keyboard("tmln{Enter}");
+  await waitFor(() => expect(router.state.location.pathname).toBe("/timeline"));
 });
 
 it("a number leads to the run", async () => {

@@ -7,14 +7,20 @@ import { hasHostLogin } from "@/api/mount";
 import { useLogout, useMay } from "@/api/queries/me";
 import { itemsOf } from "@/api/queries/pages";
 import { useSchedules } from "@/api/queries/schedules";
+import type { Schedule } from "@/api/types";
+import { ConfirmDialog } from "@/components/ConfirmDialog";
 import { Icon, type IconName } from "@/components/Icon";
 import { Kbd } from "@/components/Kbd";
 import { useReturnFocus } from "@/components/returnFocus";
 import { useProblemToast } from "@/components/Toast";
 import { THEME_LOOK } from "@/shell/Header";
+import { byName, fuzzy } from "@/shell/fuzzy";
 import { PLACES } from "@/shell/navigation";
+import { FEW, spoken, useVerbs } from "@/shell/useVerbs";
 import { THEMES, theme } from "@/state/theme";
 import { useZone, ZONE_LABELS, ZONES } from "@/state/zone";
+
+const MANY = 200;
 
 interface PaletteProps {
   open: boolean;
@@ -22,18 +28,28 @@ interface PaletteProps {
   onKeys: () => void;
 }
 
-interface Entry {
+export interface Entry {
   id: string;
   group: string;
   label: string;
   detail?: string;
   icon: IconName;
   keys?: string;
+  /** What is asked before it is done, and the word on its button. */
+  ask?: { title: string; text: string; action: string };
   run: () => void;
 }
 
 export function Palette({ open, onOpenChange, onKeys }: PaletteProps) {
   const returnFocus = useReturnFocus(open);
+  const [asked, setAsked] = useState<Entry | null>(null);
+  const choose = (entry: Entry): void => {
+    onOpenChange(false);
+    if (entry.ask === undefined) entry.run();
+    else setAsked(entry);
+  };
+  if (asked?.ask !== undefined)
+    return <ConfirmDialog open {...asked.ask} onOpenChange={() => setAsked(null)} onConfirm={asked.run} />;
   return (
     <Radix.Root open={open} onOpenChange={onOpenChange}>
       <Radix.Portal>
@@ -44,7 +60,7 @@ export function Palette({ open, onOpenChange, onKeys }: PaletteProps) {
           className="enter fixed inset-x-2 top-2 z-50 mx-auto flex max-h-[80dvh] max-w-xl flex-col overflow-hidden rounded-xl border border-line bg-raised shadow-raised focus:outline-none sm:top-[14vh]"
         >
           <Radix.Title className="sr-only">Search and commands</Radix.Title>
-          <Finder onDone={() => onOpenChange(false)} onKeys={onKeys} />
+          <Finder onChoose={choose} onKeys={onKeys} />
         </Radix.Content>
       </Radix.Portal>
     </Radix.Root>
@@ -106,23 +122,37 @@ function useCommands(onKeys: () => void): Entry[] {
   ];
 }
 
-/** Every word of what is typed must be there. */
-function matches(entry: Entry, text: string): boolean {
-  const hay = `${entry.group} ${entry.label}`.toLowerCase();
-  return text
-    .toLowerCase()
-    .split(/\s+/)
-    .every((word) => hay.includes(word));
+/** Those that have what is typed, letter by letter; the best first. */
+function found<T>(items: readonly T[], text: string, textOf: (item: T) => string): T[] {
+  if (text === "") return [...items];
+  return items
+    .map((item) => ({ item, cost: fuzzy(textOf(item), text) }))
+    .filter((each): each is { item: T; cost: number } => each.cost !== null)
+    .sort((one, other) => one.cost - other.cost)
+    .map(({ item }) => item);
+}
+
+/** The server finds parts of names among all; of the first so many also letters here and there are found. The name that
+ *  fits best is the first, whoever found it. */
+function useFoundSchedules(text: string): Schedule[] {
+  const asked = useDeferredValue(text);
+  const parts = useSchedules({ q: asked, limit: MANY, sort: "name" });
+  const all = useSchedules({ limit: MANY, sort: "name" });
+  // While the answer is under way, Enter must not take what another text had found.
+  const isFresh = asked === text && !parts.isPlaceholderData;
+  const near = text === "" ? [] : found(itemsOf(all.data), text, (schedule) => schedule.name);
+  const both = [...itemsOf(isFresh ? parts.data : undefined), ...near];
+  const each = [...new Map(both.map((schedule) => [schedule.id, schedule])).values()];
+  return text === "" ? each : each.sort(byName(text, (schedule) => schedule.name));
 }
 
 function useEntries(text: string, onKeys: () => void): Entry[] {
   const navigate = useNavigate();
   const commands = useCommands(onKeys);
-  const asked = useDeferredValue(text.trim());
-  const found = useSchedules({ q: asked, limit: 8, sort: "name" });
-  // While the answer is under way, Enter must not take what another text had found.
-  const isFresh = asked === text.trim() && !found.isPlaceholderData;
-  const schedules = itemsOf(isFresh ? found.data : undefined).map((schedule): Entry => ({
+  const said = spoken(text);
+  const matched = useFoundSchedules(said?.about ?? text.trim());
+  const verbs = useVerbs(text, matched);
+  const schedules = matched.slice(0, FEW).map((schedule): Entry => ({
     id: `schedule-${schedule.id}`,
     group: "Schedules",
     label: schedule.name,
@@ -143,11 +173,11 @@ function useEntries(text: string, onKeys: () => void): Entry[] {
             run: () => void navigate({ to: "/runs/$id", params: { id: run } }),
           },
         ];
-  const shown = commands.filter((entry) => matches(entry, text.trim()));
-  return text.trim() === "" ? [...shown, ...schedules] : [...runs, ...schedules, ...shown];
+  const shown = found(commands, text.trim(), (entry) => `${entry.group} ${entry.label}`);
+  return text.trim() === "" ? [...shown, ...schedules] : [...verbs, ...runs, ...schedules, ...shown];
 }
 
-function Finder({ onDone, onKeys }: { onDone: () => void; onKeys: () => void }) {
+function Finder({ onChoose, onKeys }: { onChoose: (entry: Entry) => void; onKeys: () => void }) {
   const [text, setText] = useState("");
   const [place, setPlace] = useState(0);
   const list = useRef<HTMLDivElement>(null);
@@ -159,10 +189,6 @@ function Finder({ onDone, onKeys }: { onDone: () => void; onKeys: () => void }) 
     list.current?.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: "nearest" });
   }, [at]);
 
-  const choose = (entry: Entry): void => {
-    onDone();
-    entry.run();
-  };
   const press = (event: KeyboardEvent): void => {
     const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
     if (step !== 0 && entries.length > 0) {
@@ -170,7 +196,7 @@ function Finder({ onDone, onKeys }: { onDone: () => void; onKeys: () => void }) 
       setPlace((at + step + entries.length) % entries.length);
     } else if (event.key === "Enter" && current !== undefined) {
       event.preventDefault();
-      choose(current);
+      onChoose(current);
     }
   };
 
@@ -185,7 +211,7 @@ function Finder({ onDone, onKeys }: { onDone: () => void; onKeys: () => void }) 
           aria-controls="palette-list"
           aria-activedescendant={current === undefined ? undefined : `palette-${current.id}`}
           aria-label="Search and commands"
-          placeholder="A page, a schedule, a run number, an action…"
+          placeholder="A page, a schedule, a run number; run, enable, disable, pause, cancel…"
           value={text}
           onChange={(event) => {
             setText(event.target.value);
@@ -204,7 +230,7 @@ function Finder({ onDone, onKeys }: { onDone: () => void; onKeys: () => void }) 
             heading={entry.group === entries[index - 1]?.group ? undefined : entry.group}
             selected={index === at}
             onPoint={() => setPlace(index)}
-            onChoose={() => choose(entry)}
+            onChoose={() => onChoose(entry)}
           />
         ))}
         {entries.length === 0 && <p className="px-3 py-6 text-center text-sm text-muted">Nothing found.</p>}

@@ -13,7 +13,7 @@ export interface Asked {
 
 export type Answer = (asked: Asked) => unknown;
 
-export const ME: Me = { who: "ada", role: "admin", version: "0.1.0", zone: "Europe/Berlin" };
+export const ME: Me = { who: "ada", role: "admin", version: "0.1.0", zone: "Europe/Berlin", db: "sqlite:////srv/jobs.db" };
 
 /** What a login answers: the key is told this once. */
 export const MADE_LOGIN = { ...ME, origin_key: "key" };

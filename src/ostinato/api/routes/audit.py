@@ -29,6 +29,6 @@ async def list_audit(
         since=query.from_,
         until=query.until,
         cursor=query.cursor,
-        limit=query.limit,
+        limit=query.reach,
     )
-    return AuditPage.of(found, zone=container.settings.tz)
+    return AuditPage.of(query.of(found), zone=container.settings.tz)

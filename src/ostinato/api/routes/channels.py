@@ -92,6 +92,6 @@ async def list_deliveries(
 ) -> DeliveryPage:
     """What was sent, or is to be, the newest first, page by page."""
     found = await services.notifications.page(
-        channel=query.channel, state=query.state, cursor=query.cursor, limit=query.limit
+        channel=query.channel, state=query.state, cursor=query.cursor, limit=query.reach
     )
-    return DeliveryPage.of(found, zone=container.settings.tz)
+    return DeliveryPage.of(query.of(found), zone=container.settings.tz)

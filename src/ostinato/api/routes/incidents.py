@@ -25,9 +25,9 @@ async def list_incidents(
 ) -> IncidentPage:
     """Incidents: those that are open first, then the newest, page by page."""
     found = await services.incidents.page(
-        state=query.state, subject=query.subject, project=query.project, cursor=query.cursor, limit=query.limit
+        state=query.state, subject=query.subject, project=query.project, cursor=query.cursor, limit=query.reach
     )
-    return IncidentPage.of(found, open=await services.incidents.count_open(), zone=container.settings.tz)
+    return IncidentPage.of(query.of(found), open=await services.incidents.count_open(), zone=container.settings.tz)
 
 
 @router.get("/api/incidents/{id}")

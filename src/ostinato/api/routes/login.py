@@ -24,8 +24,9 @@ from ostinato.api.host_login import host_login_of
 from ostinato.api.prefix import prefix_of
 from ostinato.api.segments import Number, routes_of
 from ostinato.api.shapes.access import NewLogin
+from ostinato.config import db_argument
 from ostinato.errors import NotAllowed
-from ostinato.models.access import Browser
+from ostinato.models.access import Browser, Role
 from ostinato.service.answers import Listed, MadeLogin, Me
 
 __all__ = ["router"]
@@ -84,7 +85,9 @@ async def end_login(id: Number, services: Served, _: Admin) -> None:
 
 
 def _me(principal: Principal, container: Container) -> Me:
-    return Me(principal.login.who, principal.login.role, version("ostinato"), container.settings.tz)
+    login, settings = principal.login, container.settings
+    db = db_argument(settings.db) if login.role.covers(Role.OPERATOR) else None
+    return Me(login.who, login.role, version("ostinato"), settings.tz, db)
 
 
 def _refuse_at_host(request: Request) -> None:

@@ -18,7 +18,7 @@ from ostinato.api.shapes.runs import Cancel, NewRun, RunQuery, RunsOfQuery
 from ostinato.api.shapes.work import make_work
 from ostinato.models.run import Run as RunModel
 from ostinato.service.answers import Page, Run, run_answer
-from ostinato.service.runs import RunsWanted
+from ostinato.service.run_lists import RunsWanted
 
 __all__ = ["RunAnswer", "router", "run_response", "runs_page"]
 
@@ -39,33 +39,46 @@ async def list_runs(query: Annotated[RunQuery, Query()], container: Container, _
         session=query.session,
         project=query.project,
         lane=query.lane,
+        search=query.q,
     )
 
 
-@router.post("/api/runs", status_code=201, responses=problems(404))
+@router.post(
+    "/api/runs",
+    status_code=201,
+    responses={200: {"description": "Its key is active: the run that has it"}, **problems(404)},
+)
 async def add_run(body: NewRun, services: Served, container: Container, login: Operator) -> RunAnswer:
     """Run this work soon, on any node. Shell and agent work, gates and secrets in headers need an admin."""
     work = make_work(body.work)
     check_permissions(login, work, body.policy)
     with of_schedule():
-        id = await services.runs.enqueue_work(
-            work, project=body.project, key=body.key, delay=body.delay, at=body.at, **given_policy(body.policy)
+        enqueued = await services.runs.enqueue_work(
+            work,
+            project=body.project,
+            key=body.key,
+            scope=body.scope,
+            delay=body.delay,
+            at=body.at,
+            **given_policy(body.policy),
         )
-    return run_response(await services.runs.get(id), container, 201)
+    return run_response(await services.runs.get(enqueued.id), container, 201 if enqueued.is_new else 200)
 
 
 @router.get("/api/runs/{id}")
 async def get_run(id: Number, services: Served, container: Container, _: Viewer) -> RunAnswer:
-    """The run of this number; the reason of a queued run says what it waits for."""
-    return run_response(await services.runs.look(id), container)
+    """The run of this number; the reason of a queued run says what it waits for, and `blocked_by` what ends that."""
+    run = await services.runs.look(id)
+    blocked = await services.blocking.of_run(run)
+    return json_answer(run_answer(run, container.settings.tz, blocked_by=blocked))
 
 
 @router.post("/api/runs/{id}/cancel")
 async def cancel_run(
-    id: Number, services: Served, container: Container, login: Operator, body: Cancel | None = None
+    id: Number, services: Served, container: Container, _: Operator, body: Cancel | None = None
 ) -> RunAnswer:
     """End it if it is queued; ask its node to stop it if it is running."""
-    reason = f"cancelled by {login.who}" if body is None or body.reason is None else body.reason
+    reason = None if body is None else body.reason
     return run_response(await services.runs.cancel(id, reason=reason), container)
 
 
@@ -85,5 +98,5 @@ async def runs_page(query: RunsOfQuery, container: ApiContainer, **of: Unpack[Ru
     """A page of runs."""
     of |= {"trigger": query.trigger, "state": query.state, "cause": query.cause}
     of |= {"since": query.from_, "until": query.until}
-    found = await container.services.runs.page(**of, cursor=query.cursor, limit=query.limit)
+    found = query.of(await container.services.runs.page(**of, cursor=query.cursor, limit=query.reach))
     return Page([run_answer(run, container.settings.tz) for run in found.items], found.next)

@@ -60,9 +60,10 @@ async def enable_schedule(ref: Name, services: Served, _: Operator, if_match: If
 async def disable_schedule(
     ref: Name, services: Served, _: Operator, body: Disable | None = None, if_match: IfMatch = None
 ) -> ScheduleAnswer:
-    """Switch it off. Active runs go on."""
+    """Switch it off. What runs goes on; what waits for another attempt is cancelled, unless `keep_retries`."""
     schedule, version = await _asked(services, ref, if_match)
-    await services.schedules.disable(schedule.name, note=None if body is None else body.note, version=version)
+    asked = body or Disable()
+    await services.schedules.disable(schedule.name, note=asked.note, keep_retries=asked.keep_retries, version=version)
     return await schedule_response(services, schedule.name)
 
 

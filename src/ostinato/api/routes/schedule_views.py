@@ -14,6 +14,7 @@ from ostinato.api.shapes.base import Moment
 from ostinato.api.shapes.runs import RunsOfQuery
 from ostinato.service.answers import NextTimes, Page, Run, Why, why_answer
 from ostinato.service.schedules.history import History
+from ostinato.service.schedules.upstreams import Relations
 
 __all__ = ["router"]
 
@@ -51,6 +52,13 @@ async def list_next_times(
     schedule = (await services.schedules.look(ref)).schedule
     times = await services.schedules.next(schedule.name, n)
     return NextTimes(schedule.zone, times, schedule.next_run_reason)
+
+
+@router.get("/api/schedules/{ref}/relations")
+async def list_relations(ref: Name, services: Served, _: Viewer) -> Relations:
+    """Which schedules it runs after, and which run after it."""
+    schedule = (await services.schedules.look(ref)).schedule
+    return await services.schedules.relations(schedule.name)
 
 
 @router.get("/api/schedules/{ref}/history")

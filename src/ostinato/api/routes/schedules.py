@@ -54,16 +54,17 @@ async def list_schedules(query: Annotated[ScheduleQuery, Query()], services: Ser
         sort=query.sort.removeprefix("-"),
         descending=query.sort.startswith("-"),
         cursor=query.cursor,
-        limit=query.limit,
+        limit=query.reach,
         recent=query.recent,
     )
+    found = query.of(found)
     return SchedulePage.of(found, items=[_told(one) for one in found.items])
 
 
 @router.post(
     "/api/schedules",
     status_code=201,
-    responses={200: {"description": "It already existed"}, **problems(404, 412)},
+    responses={200: {"description": "It already existed"}, **problems(404, 409, 412)},
 )
 async def add_schedule(
     body: NewSchedule,
@@ -71,7 +72,8 @@ async def add_schedule(
     login: Operator,
     if_none_match: IfNoneMatch = None,
 ) -> ScheduleAnswer:
-    """Add a schedule, or update the one of this name; doing it twice changes nothing. Shell and agent work, gates and
+    """Add a schedule, or update the one of this name; doing it twice changes nothing. One that another owner or
+    person made is refused (409) without `replace`. Shell and agent work, gates and
     secrets in headers need an admin. So does replacing a schedule that has one of them."""
     work = make_work(body.work)
     check_permissions(login, work, body.policy)
@@ -89,6 +91,7 @@ async def add_schedule(
                 enabled=body.enabled,
                 note=body.note,
                 project=body.project,
+                replace=body.replace,
                 **({"only_new": True} if before is None else {"version": before.revision}),
                 **given_policy(body.policy),
             )
@@ -100,7 +103,7 @@ async def add_schedule(
 @router.get("/api/schedules/{ref}")
 async def get_schedule(ref: Name, services: Served, _: Viewer) -> ScheduleAnswer:
     """The schedule of this name, or else of this number."""
-    return _answer(await services.schedules.look(ref))
+    return await _answer(services, await services.schedules.look(ref))
 
 
 @router.patch("/api/schedules/{ref}", responses=problems(409, 412))
@@ -167,21 +170,24 @@ async def _on_top(attempt: Callable[[], Awaitable[Response]], *, is_conditional:
 
 async def schedule_response(services: Services, name: str, status: int = 200) -> Response:
     """The schedule as it is now."""
-    return _answer(await services.schedules.look(name), status)
+    return await _answer(services, await services.schedules.look(name), status)
 
 
-def _answer(found: ListedSchedule, status: int = 200) -> Response:
+async def _answer(services: Services, found: ListedSchedule, status: int = 200) -> Response:
+    """The schedule, with what keeps it from running."""
+    blocked = await services.blocking.of_schedule(found.schedule)
     headers = {"ETag": _tag(found.schedule)}
     if status == 201:
         # A client takes . and .. for steps in the path: such a schedule is found by its number.
         headers["Location"] = path_of(
             "schedules", found.schedule.name if found.schedule.name.strip(".") else found.schedule.id
         )
-    return json_answer(_told(found), status, headers)
+    answer = schedule_answer(found.schedule, found.running, found.queued, found.recent, blocked_by=blocked)
+    return json_answer(answer, status, headers)
 
 
 def _told(found: ListedSchedule) -> Schedule:
-    return schedule_answer(found.schedule, found.running, found.recent)
+    return schedule_answer(found.schedule, found.running, found.queued, found.recent)
 
 
 async def _find(services: Services, name: str) -> ScheduleModel | None:

@@ -32,5 +32,7 @@ async def preview_timing_in_json(body: TimingToPreview, services: Served, _: Vie
 
 async def _answer(services: Services, asked: PreviewQuery | TimingToPreview) -> Preview:
     with at("text"):
-        found = await services.timings.preview_aside(asked.text, zone=asked.zone, n=asked.n, after=asked.after)
+        found = await services.timings.preview_aside(
+            asked.text, zone=asked.zone, name=asked.name, n=asked.n, after=asked.after
+        )
     return Preview.of(found)

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from ostinato.api.shapes.base import Moment, QueryParameters, RequestBody, Text
+from ostinato.api.shapes.base import Moment, PagedQuery, RequestBody, Text
 
 __all__ = ["AuditQuery", "NewLogin", "NewToken"]
 
@@ -28,7 +28,7 @@ class NewToken(RequestBody):
     expires: Annotated[Text | None, Field(description="When it expires, such as 90d; never if left out.")] = None
 
 
-class AuditQuery(QueryParameters):
+class AuditQuery(PagedQuery):
     """Which entries to list, the newest first."""
 
     who: Annotated[Text | None, Field(max_length=200)] = None
@@ -37,5 +37,3 @@ class AuditQuery(QueryParameters):
     object: Annotated[Text | None, Field(max_length=200, description="What it was done to: a name or an id.")] = None
     from_: Annotated[Moment | None, Field(alias="from", description="At this time or after it.")] = None
     until: Annotated[Moment | None, Field(description="At this time or before it.")] = None
-    cursor: Annotated[Text | None, Field(description="`next` of the previous page.")] = None
-    limit: Annotated[int, Field(ge=1, le=500)] = 50

@@ -3,17 +3,41 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, TypeVar, get_args
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    WithJsonSchema,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from ostinato.api.fields import at
+from ostinato.service.pages import Page
 from ostinato.timing.zones import check_zone
 
-__all__ = ["GREATEST", "Cursor", "Moment", "QueryParameters", "RequestBody", "Text", "Zone"]
+__all__ = [
+    "GREATEST",
+    "MOST_ITEMS",
+    "Cursor",
+    "Moment",
+    "PagedQuery",
+    "ProjectFilter",
+    "QueryParameters",
+    "RequestBody",
+    "Text",
+    "Zone",
+]
+
+P = TypeVar("P", bound=Page[Any])
 
 GREATEST = 2**53
 """The greatest number that every reader of JSON holds exactly; ids stay below it."""
@@ -62,6 +86,10 @@ class QueryParameters(RequestBody):
     model_config = ConfigDict(strict=False)
 
 
+MOST_ITEMS = 10_000
+"""So many can be reached without a cursor: a page by its number is counted off from the beginning of the list."""
+
+
 def _storable(text: str) -> str:
     if "\0" in text:
         raise PydanticCustomError("text", "text cannot hold the character NUL")
@@ -84,6 +112,70 @@ Zone = Annotated[Text, AfterValidator(_zone)]
 
 Cursor = Annotated[Text | None, Field(description="`next` of the previous page.", max_length=4_000)]
 """Where a page begins; it holds a name twice at the most."""
+
+ProjectFilter = Annotated[Text | None, Field(description="Its name; none finds what is in no project.")]
+"""Of which project a list is."""
+
+
+def _without_cursor(value: Any, info: ValidationInfo) -> Any:
+    """One way to say where a page begins is enough."""
+    if value and (info.data.get("cursor") is not None or info.data.get("all")):
+        raise PydanticCustomError("two_places", "give one of cursor, page and all")
+    return value
+
+
+def _one_size(size: int | None, info: ValidationInfo) -> int | None:
+    """One way to say how long a page is, and none where all is asked for: what is ignored would mislead."""
+    if size is not None and (info.data.get("all") or info.data.get("page_size") is not None):
+        raise PydanticCustomError("two_sizes", "give one of limit, page_size and all")
+    return size
+
+
+def _within_reach(page: int | None, info: ValidationInfo) -> int | None:
+    size = info.data.get("page_size") or info.data.get("limit") or 0
+    if page is not None and page * size > MOST_ITEMS:
+        far = {"most": f"{MOST_ITEMS:,}"}
+        raise PydanticCustomError("too_far", "page times page_size may be {most} at most; go on with cursor", far)
+    return page
+
+
+class PagedQuery(QueryParameters):
+    """Which part of a list is wanted: behind a cursor, a page by its number, or all of it."""
+
+    cursor: Cursor = None
+    # In this order: each of these looks at those before it, and what is not given is not looked at.
+    all: Annotated[
+        bool,
+        AfterValidator(_without_cursor),
+        Field(description=f"All in one answer, {MOST_ITEMS:,} at most; `next` goes on behind those."),
+    ] = False
+    page_size: Annotated[
+        Annotated[int, Field(ge=1, le=500)] | None,
+        AfterValidator(_one_size),
+        Field(description="The same as limit."),
+    ] = None
+    limit: Annotated[int, AfterValidator(_one_size), Field(ge=1, le=500, description="At most this many.")] = 50
+    page: Annotated[
+        Annotated[int, Field(ge=1, le=MOST_ITEMS)] | None,
+        AfterValidator(_without_cursor),
+        AfterValidator(_within_reach),
+        Field(description=f"Its number, from 1, instead of a cursor; it reaches the first {MOST_ITEMS:,} items."),
+    ] = None
+
+    @property
+    def skipped(self) -> int:
+        """How many items come before the page."""
+        return 0 if self.page is None else (self.page - 1) * (self.page_size or self.limit)
+
+    @property
+    def reach(self) -> int:
+        """How many items are counted off, with those of the page."""
+        return MOST_ITEMS if self.all else self.skipped + (self.page_size or self.limit)
+
+    def of(self, found: P) -> P:
+        """The page itself, of what was found up to its end."""
+        return replace(found, items=found.items[self.skipped :]) if self.skipped else found
+
 
 _RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)")
 

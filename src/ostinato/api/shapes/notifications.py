@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from ostinato.api.shapes.base import Cursor, QueryParameters, RequestBody, Text, Zone
+from ostinato.api.shapes.base import PagedQuery, ProjectFilter, QueryParameters, RequestBody, Text, Zone
 
 __all__ = ["Ack", "DeliveryQuery", "IncidentQuery", "NewChannel", "NewRule", "RemoveChannel"]
 
@@ -63,23 +63,19 @@ class NewRule(RequestBody):
     zone: Annotated[Zone | None, Field(description="Of these times.")] = None
 
 
-class DeliveryQuery(QueryParameters):
+class DeliveryQuery(PagedQuery):
     """Which deliveries to list, the newest first."""
 
     channel: Annotated[Text | None, Field(max_length=64)] = None
     state: Literal["pending", "sending", "sent", "failed", "dropped"] | None = None
-    cursor: Cursor = None
-    limit: Annotated[int, Field(ge=1, le=500)] = 50
 
 
-class IncidentQuery(QueryParameters):
+class IncidentQuery(PagedQuery):
     """Which incidents to list: those that are open first, then the newest."""
 
     state: Literal["open", "closed"] | None = None
     subject: Annotated[Text | None, Field(max_length=400, description="A schedule, a task or a kind of work.")] = None
-    project: Text | None = None
-    cursor: Cursor = None
-    limit: Annotated[int, Field(ge=1, le=500)] = 50
+    project: ProjectFilter = None
 
 
 class Ack(RequestBody):

@@ -113,7 +113,7 @@ RetryValue = Annotated[
         _NEW[Retry],
         "max",
         int,
-        words="a number of retries, or an object with max, base, longest, spread, covers",
+        words="a number of retries, or an object with max, base, longest, spread, covers, on, never",
         type="integer",
     ),
 ]

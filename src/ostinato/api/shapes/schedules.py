@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, ValidationInfo
+from pydantic_core import PydanticCustomError
 
-from ostinato.api.shapes.base import Cursor, Moment, QueryParameters, RequestBody, Text, Zone
+from ostinato.api.shapes.base import MOST_ITEMS, Moment, PagedQuery, ProjectFilter, RequestBody, Text, Zone
 from ostinato.api.shapes.policy import NewPolicy
 from ostinato.api.shapes.work import NewWork
 from ostinato.service.schedules.drafts import check_name
@@ -28,11 +29,25 @@ __all__ = [
 _ANY_DAY = datetime(2000, 1, 1, tzinfo=UTC)
 
 
-class ScheduleQuery(QueryParameters):
+_MOST_RECENT = 50_000
+"""So many runs of schedules are in one answer at most, as in a page of the greatest size."""
+
+
+def _bounded(recent: int, info: ValidationInfo) -> int:
+    if info.data.get("all") and recent * MOST_ITEMS > _MOST_RECENT:
+        most = {"most": _MOST_RECENT // MOST_ITEMS}
+        raise PydanticCustomError("too_many", "recent may be {most} at most with all; go on with cursor", most)
+    return recent
+
+
+class ScheduleQuery(PagedQuery):
     """Which schedules to list."""
 
-    project: Text | None = None
-    state: Literal["on", "off", "broken", "running", "paused", "finished", "orphaned"] | None = None
+    project: ProjectFilter = None
+    state: Annotated[
+        Literal["on", "off", "broken", "running", "paused", "finished", "orphaned", "failing"] | None,
+        Field(description="failing: of its runs that succeeded or failed, the last one failed."),
+    ] = None
     q: Annotated[Text | None, Field(description="Part of its name, task, note or project.", max_length=200)] = None
     owner: Annotated[
         Literal["user", "code", "crontab"] | None,
@@ -42,9 +57,11 @@ class ScheduleQuery(QueryParameters):
         Literal["next", "-next", "name", "-name", "last", "-last", "created", "-created"],
         Field(description="A leading minus sorts descending; schedules without a value come last."),
     ] = "next"
-    cursor: Cursor = None
-    limit: Annotated[int, Field(ge=1, le=500)] = 50
-    recent: Annotated[int, Field(ge=0, le=100, description="Return this many of the last runs of each.")] = 0
+    recent: Annotated[
+        int,
+        AfterValidator(_bounded),
+        Field(ge=0, le=100, description="Return this many of the last runs of each; with all, 5 at most."),
+    ] = 0
 
 
 def _timing(text: str) -> str:
@@ -68,6 +85,7 @@ class NewSchedule(RequestBody):
     project: Text | None = None
     note: Annotated[Text | None, Field(max_length=10_000)] = None
     enabled: Annotated[bool, Field(description="For a new schedule; an existing one stays as it is.")] = True
+    replace: Annotated[bool, Field(description="Also if another owner or person made the one of this name.")] = False
 
 
 class ScheduleChanges(RequestBody):
@@ -85,9 +103,12 @@ class ScheduleChanges(RequestBody):
 
 
 class Disable(RequestBody):
-    """Why the schedule is switched off."""
+    """Why the schedule is switched off, and what becomes of its retries."""
 
     note: Annotated[Text | None, Field(max_length=10_000)] = None
+    keep_retries: Annotated[
+        bool, Field(description="Let runs that wait for another attempt go on; otherwise they are cancelled.")
+    ] = False
 
 
 class Revert(RequestBody):

@@ -42,6 +42,7 @@ def backfill(
         Only print the due times.
     """
     with opened(common) as database:
+        name = database.schedule_name(name)
         start = read_time(from_, database.zone, field="from")
         end = read_time(until, database.zone, field="until")
         found = database.ask(database.services.schedules.backfill(name, start, end, all=all, dry_run=dry_run))

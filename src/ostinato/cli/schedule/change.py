@@ -31,6 +31,8 @@ def add(
     tz: str | None = None,
     disabled: bool = False,
     note: str | None = None,
+    replace: bool = False,
+    if_new: bool = False,
     policy: PolicyFlags = NO_POLICY,
     common: Common = NO_COMMON,
 ) -> None:
@@ -53,6 +55,10 @@ def add(
         Add it switched off.
     note
         A remark that is shown with it.
+    replace
+        Also if another person, or something else than a person, made the one of this name.
+    if_new
+        Leave the one of this name as it is, if there is one.
     """
     home = None if project == NOTHING else project
     what = placed(work_of(work), home)
@@ -62,8 +68,10 @@ def add(
         "enabled": not disabled,
         "note": note,
         "project": home,
+        "replace": replace,
+        "if_new": if_new,
     }
-    with opened(common) as database:
+    with opened(common, create=True) as database:
         before = _known(database, name)
         did, schedule = did_to(database, name, database.services.schedules.add(name, timing, what, **options))
         warn_of_unknown_task(database, schedule)
@@ -120,6 +128,7 @@ def edit(
         A remark that is shown with it.
     """
     with opened(common) as database:
+        name = database.schedule_name(name)
         schedules = database.services.schedules
         current = database.ask(schedules.get(name))
         changes = policy_options(policy, current.policy.gate)

@@ -3,11 +3,25 @@
 
 from __future__ import annotations
 
-from cyclopts import App
+from typing import Annotated, Any
+
+from cyclopts import App, Parameter
 
 from ostinato.cli.console import confirmed, emit, say, tell
-from ostinato.cli.open_database import opened
-from ostinato.cli.options import NO_COMMON, Causes, Common, Limit, ScheduleName, Wait, WaitTime, Yes
+from ostinato.cli.next_page import say_next, skipped_by
+from ostinato.cli.open_database import OpenDatabase, opened
+from ostinato.cli.options import (
+    NO_COMMON,
+    Causes,
+    Common,
+    Limit,
+    PageNumber,
+    RunAfter,
+    ScheduleName,
+    Wait,
+    WaitTime,
+    Yes,
+)
 from ostinato.cli.run import ended, list_runs
 from ostinato.cli.run_view import print_run
 from ostinato.cli.schedule.backfill import backfill
@@ -22,9 +36,12 @@ from ostinato.cli.schedule.view import (
     warn_of_no_engine,
     warn_of_unknown_task,
 )
-from ostinato.cli.work import NOTHING
+from ostinato.models.states import ACTIVE
 
 __all__ = ["app"]
+
+_ALL, _PAGE = 1_000_000_000, 20
+"""How many schedules are listed where nothing is said, and where only a page is named."""
 
 app = App(name="schedule", help="Add, list, change, trigger and remove schedules.")
 app.command(add)
@@ -40,8 +57,10 @@ def ls(
     *,
     search: str | None = None,
     project: str | None = None,
+    state: str | None = None,
     all: bool = False,
     limit: int | None = None,
+    page: PageNumber = 1,
     common: Common = NO_COMMON,
 ) -> None:
     """List schedules, the soonest first.
@@ -49,28 +68,35 @@ def ls(
     Parameters
     ----------
     search
-        Only those whose name contains this.
+        Only those whose name, task, note or project has this in it.
     project
         Only those of this project; 'none' for those without a project.
+    state
+        Only those that are on, off, broken, running, paused, finished or orphaned; or failing: of their runs that
+        succeeded or failed, the last one failed.
     all
         Also those that are finished.
     limit
         At most this many.
     """
+    size = limit if limit is not None else _PAGE if page > 1 else _ALL
+    skipped = 0 if size == _ALL else skipped_by(page, size)
     with opened(common) as database:
         schedules = database.services.schedules
-        if project == NOTHING:
-            everywhere = database.ask(schedules.list(search=search))
-            found = [schedule for schedule in everywhere if schedule.project is None][:limit]
-        else:
-            found = list(database.ask(schedules.list(search=search, project=project, limit=limit)))
-        print_schedules(database, found, as_json=common.json, everything=all)
+        wanted: dict[str, Any] = {"search": search, "project": project, "state": state}
+        found = database.ask(schedules.page(**wanted, limit=skipped + size))
+        shown = [one.schedule for one in found.items[skipped:]]
+        everything = all or state == "finished"
+        print_schedules(database, shown, as_json=common.json, everything=everything)
+    if found.next is not None and not common.json:
+        say_next("schedule ls", (), {**wanted, "all": all, "limit": limit, "page": page + 1})
 
 
 @app.command
 def show(name: ScheduleName, /, *, common: Common = NO_COMMON) -> None:
     """Show a schedule: when, what, its policy, its state and its last run."""
     with opened(common) as database:
+        name = database.schedule_name(name)
         schedule = database.ask(database.services.schedules.get(name))
         print_schedule(database, schedule, as_json=common.json)
         warn_of_unknown_task(database, schedule)
@@ -80,6 +106,7 @@ def show(name: ScheduleName, /, *, common: Common = NO_COMMON) -> None:
 def enable(name: ScheduleName, /, *, common: Common = NO_COMMON) -> None:
     """Switch a schedule on and clear what broke it. Its checks must pass."""
     with opened(common) as database:
+        name = database.schedule_name(name)
         before = database.ask(database.services.schedules.get(name))
         schedule = database.ask(database.services.schedules.enable(name))
         warn_of_unknown_task(database, schedule)
@@ -87,19 +114,40 @@ def enable(name: ScheduleName, /, *, common: Common = NO_COMMON) -> None:
 
 
 @app.command
-def disable(name: ScheduleName, /, *, note: str | None = None, common: Common = NO_COMMON) -> None:
-    """Switch a schedule off. Active runs go on.
+def disable(
+    name: ScheduleName,
+    /,
+    *,
+    note: str | None = None,
+    keep_retries: Annotated[bool, Parameter(negative=())] = False,
+    common: Common = NO_COMMON,
+) -> None:
+    """Switch a schedule off. What runs goes on; what waits for another attempt is cancelled.
 
     Parameters
     ----------
     note
         Why; shown by 'show' and 'why'.
+    keep_retries
+        Let what waits for another attempt go on.
     """
     with opened(common) as database:
+        name = database.schedule_name(name)
         before = database.ask(database.services.schedules.get(name))
-        schedule = database.ask(database.services.schedules.disable(name, note=note))
+        schedule = database.ask(database.services.schedules.disable(name, note=note, keep_retries=keep_retries))
         text = f"off: {name!r}" + (f" ({schedule.off_note})" if schedule.off_note else "")
         tell_schedule(database, schedule, text, before, as_json=common.json)
+        if not common.json:
+            _tell_what_goes_on(database, name)
+
+
+def _tell_what_goes_on(database: OpenDatabase, name: str) -> None:
+    """Which runs of a schedule that was switched off go on, and how to end one."""
+    active = database.ask(database.services.runs.list(schedule=name, state=sorted(ACTIVE)))
+    if active:
+        ids = ", ".join(str(run.id) for run in reversed(active))
+        verb = "run %s goes on" if len(active) == 1 else "runs %s go on"
+        say(f"{verb % ids}, with the retries that are left; 'ostinato run cancel ID' ends one")
 
 
 @app.command
@@ -112,6 +160,7 @@ def revert(name: ScheduleName, /, *, field: list[str] | None = None, common: Com
         Only this one: timing, work, project, enabled, or a policy such as timeout; may be given again.
     """
     with opened(common) as database:
+        name = database.schedule_name(name)
         schedules = database.services.schedules
         before = database.ask(schedules.get(name)).version
         schedule = database.ask(schedules.revert(name, field))
@@ -137,6 +186,7 @@ def trigger(
         Even if a run of it is under way and its overlap policy forbids it.
     """
     with opened(common) as database:
+        name = database.schedule_name(name)
         schedule = database.ask(database.services.schedules.get(name))
         run = database.ask(database.services.schedules.trigger(name, force=force))
         warn_of_unknown_task(database, schedule)
@@ -165,6 +215,7 @@ def rm(name: ScheduleName, /, *, yes: Yes = False, force: bool = False, common: 
         Remove it even if a run does not stop, and say what is still running; and even if code declares it.
     """
     with opened(common) as database:
+        name = database.schedule_name(name)
         schedule = database.ask(database.services.schedules.get(name))
         if schedule.is_declared and not force:
             from ostinato.service.schedules.declared import still_declared
@@ -195,6 +246,8 @@ def runs(
     state: list[str] | None = None,
     cause: Causes = None,
     limit: Limit = 20,
+    after: RunAfter = None,
+    page: PageNumber = 1,
     common: Common = NO_COMMON,
 ) -> None:
     """List the runs of a schedule, the newest first.
@@ -204,4 +257,5 @@ def runs(
     state
         Only runs in this state; may be given again.
     """
-    list_runs(common, {"schedule": name}, state=state, cause=cause, limit=limit)
+    of = {"schedule": name, "state": state, "cause": cause}
+    list_runs(common, "schedule runs", (name,), of, limit=limit, after=after, page=page)

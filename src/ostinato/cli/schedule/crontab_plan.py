@@ -112,7 +112,7 @@ def make_plan(
         else:
             same = _is(before, job, work, zone) and before.policy == policy and before.project is None
             did = "unchanged" if same else "changed"
-        lines.append(Line(job, name, work, timing.text, timing.zone or zone, did, before))
+        lines.append(Line(job, name, work, timing.text_within(timing.zone), timing.zone or zone, did, before))
     missing = [schedule for name, schedule in own.items() if schedule.enabled and name not in set(names)]
     return Plan(lines, sorted(missing, key=lambda schedule: schedule.name))
 
@@ -149,7 +149,7 @@ def _numbered(base: str, own: Mapping[str, Schedule]) -> list[str]:
 
 def _is(schedule: Schedule, job: CrontabJob, work: Shell, zone: str) -> bool:
     timing = job.bound(zone)
-    return (schedule.timing, schedule.zone, schedule.work) == (timing.text, timing.zone, work)
+    return (schedule.timing, schedule.zone, schedule.work) == (timing.text_within(timing.zone), timing.zone, work)
 
 
 def base_name(job: CrontabJob) -> str:

@@ -103,7 +103,7 @@ def import_crontab(
     if dry_run and not database_exists(loaded):
         _show(plan([]), as_json=common.json)
     else:
-        with opened(common) as database:
+        with opened(common, create=True) as database:
             planned = plan(database.ask(database.services.schedules.list()))
             told = {**given, "enabled": not disabled, "note": None}
             _import(database, planned, told, dry_run=dry_run, disable_missing=disable_missing, as_json=common.json)

@@ -28,7 +28,7 @@ def ping_key(name: ScheduleName, /, *, new: bool = False, common: Common = NO_CO
         Another one, in the place of the one that it has: that one ends.
     """
     said = "it is shown only this once; in a crontab: … ; curl -fsS -m 10 --retry 3 ADDRESS/$?"
-    _print_key(common, lambda schedules: schedules.ping_key(name, new=new), said)
+    _print_key(common, name, lambda schedules, name: schedules.ping_key(name, new=new), said)
 
 
 def badge(name: ScheduleName, /, *, new: bool = False, common: Common = NO_COMMON) -> None:
@@ -40,10 +40,12 @@ def badge(name: ScheduleName, /, *, new: bool = False, common: Common = NO_COMMO
         Another one, in the place of the one that it has: that one ends.
     """
     said = "it is shown only this once; whoever has it sees the name and the state of the schedule, and nothing else"
-    _print_key(common, lambda schedules: schedules.badge_key(name, new=new), said)
+    _print_key(common, name, lambda schedules, name: schedules.badge_key(name, new=new), said)
 
 
-def _print_key(common: Common, make: Callable[[ScheduleService], Coroutine[Any, Any, ScheduleKey]], said: str) -> None:
+def _print_key(
+    common: Common, ref: str, make: Callable[[ScheduleService, str], Coroutine[Any, Any, ScheduleKey]], said: str
+) -> None:
     from ostinato.cli.server import address_text
 
     with opened(common) as database:
@@ -52,7 +54,7 @@ def _print_key(common: Common, make: Callable[[ScheduleService], Coroutine[Any, 
         if known is None and settings.port == 0:
             hint = "start the server first, or set public_url or the port that it will have"
             raise InvalidInput("no running server is known, and port 0 means any free port", field="port", hint=hint)
-        made = database.ask(make(database.services.schedules))
+        made = database.ask(make(database.services.schedules, database.schedule_name(ref)))
     url = (known or address_text(settings, settings.port)) + made.path
     if common.json:
         emit_json({**plain(made), "url": url})

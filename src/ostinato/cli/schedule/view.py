@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ostinato.cli.blocked import blocked_fields
 from ostinato.cli.console import Cell, Column, Styled, emit_json, fields, say, table, warn
 from ostinato.cli.run_view import state_cell, state_text
 from ostinato.cli.times import brief, full, span
@@ -16,6 +17,7 @@ from ostinato.plurals import counted, totals_text
 if TYPE_CHECKING:
     from ostinato.cli.open_database import OpenDatabase
     from ostinato.models.schedule import Schedule
+    from ostinato.service.schedules.upstreams import RelatedSchedule
 
 __all__ = [
     "print_schedule",
@@ -87,7 +89,7 @@ def print_schedules(database: OpenDatabase, schedules: Sequence[Schedule], *, as
     shown = [schedule for schedule in schedules if everything or schedule.state != "finished"]
     now, zone = database.now, database.zone
     columns = [Column(title) for title in ("NEXT", "LEFT", "LAST", "PASSED", "STATE")]
-    columns += [Column("NAME", flexible=True), Column("TIMING", flexible=True)]
+    columns += [Column("NAME", flexible=True), Column("TIMING", flexible=True), Column("KIND", optional=True)]
     columns.append(Column("WORK", flexible=True, optional=True))
     rows: list[list[Cell]] = []
     for schedule in shown:
@@ -103,6 +105,7 @@ def print_schedules(database: OpenDatabase, schedules: Sequence[Schedule], *, as
                 Styled(f"{state}, late", "red") if schedule.late else Styled(state, _STYLES.get(state, "")),
                 schedule.name,
                 schedule.timing,
+                schedule.work.kind,
                 work_cell(schedule.work),
             ]
         )
@@ -138,14 +141,16 @@ def _contradicted(before: Schedule, schedule: Schedule) -> list[str]:
 
 
 def print_schedule(database: OpenDatabase, schedule: Schedule, *, as_json: bool) -> None:
-    """All of one schedule."""
+    """All of one schedule, and what keeps it from running."""
+    blocked = database.ask(database.services.blocking.of_schedule(schedule))
     if as_json:
         from ostinato.service.answers import schedule_answer
 
-        emit_json(schedule_answer(schedule))
+        emit_json(schedule_answer(schedule, blocked_by=blocked))
         return
     zone, last = database.zone, schedule.last_run
     state = schedule.state
+    related = database.ask(database.services.schedules.relations(schedule.name))
     left = "" if schedule.next_run_at is None else span((schedule.next_run_at - database.now).total_seconds())
     fields(
         [
@@ -155,9 +160,12 @@ def print_schedule(database: OpenDatabase, schedule: Schedule, *, as_json: bool)
             ("sentence", schedule.sentence),
             ("next", None if schedule.next_run_at is None else f"{full(schedule.next_run_at, zone)}, in {left}"),
             ("because", schedule.next_run_reason),
+            *blocked_fields(blocked),
+            *(("runs after", _related(one)) for one in related.upstreams),
+            *(("followed by", _related(one)) for one in related.dependents),
             ("note", schedule.note),
             ("project", schedule.project),
-            ("work", work_page(schedule.work)),
+            ("work", Styled(work_page(schedule.work), "")),
             ("policy", policy_line(schedule.policy)),
             ("remaining", None if schedule.remaining is None else str(schedule.remaining)),
             ("fresh until", _fresh(schedule, zone)),
@@ -171,6 +179,14 @@ def print_schedule(database: OpenDatabase, schedule: Schedule, *, as_json: bool)
             ("updated", f"{full(schedule.updated_at, zone)}, version {schedule.version}"),
         ]
     )
+
+
+def _related(one: RelatedSchedule) -> str:
+    """A schedule that comes before or after this one."""
+    if one.state is None:
+        return f"{one.name}: there is no such schedule"
+    last = "has not run yet" if one.last_run is None else f"last run {one.last_run} {one.last_state}"
+    return f"{one.name}: {one.state}, {last}"
 
 
 def _fresh(schedule: Schedule, zone: str) -> Cell | None:

@@ -57,7 +57,7 @@ def chat(
     from ostinato.cli.session.typed_lines import typed_lines
 
     said = {"debounce": debounce, **message_options(flags)}
-    with opened(common) as database:
+    with opened(common, create=True) as database:
         recipient = recipient_of(to, project) or _last_recipient(database, key, project)
         if not common.json:
             say(f"session {key!r} with {recipient}; /help lists the commands", "dim")

@@ -82,7 +82,7 @@ def send(
     message = text if recipient.task is None else json_or_text(text)
     options = {name: value for name, value in asdict(queue).items() if value is not None} | message_options(flags)
     prints_answer = wait and recipient.task is None
-    with opened(common) as database:
+    with opened(common, create=True) as database:
         id = database.ask(database.services.sessions.send(key, message, **recipient._asdict(), **options))
         warn_of_missing(database, recipient)
         if not common.json and not prints_answer:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Coroutine, Generator
 from contextlib import AbstractContextManager
 from contextvars import Context
 from functools import partial
 from typing import Any
 
+from ostinato.errors import SoftTimeout
 from ostinato.execution.binding import bind_context
-from ostinato.execution.context import enter
+from ostinato.execution.context import SoftLimit, enter
 from ostinato.execution.executors.base import LOOP_ENDED, STOPPED, Call
 from ostinato.execution.outcome import Outcome, raised, returned
 from ostinato.execution.threads import WorkerThreads
@@ -30,6 +32,44 @@ async def _within_context(call: Call) -> Any:
             return await _invoke(call)
     async with enter():
         return await _invoke(call)
+
+
+class _Softly:
+    """Awaits a coroutine, into which a cancel that is only the end of its soft timeout goes as SoftTimeout."""
+
+    def __init__(self, coroutine: Coroutine[Any, Any, Any], limit: SoftLimit) -> None:
+        self._coroutine = coroutine
+        self._limit = limit
+        self._is_asked = False
+        self._task: asyncio.Task[Any] | None = None
+
+    def _ask(self) -> None:
+        assert self._task is not None
+        self._is_asked = True
+        self._task.cancel()
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        self._task = asyncio.current_task()
+        self._limit.ask = self._ask
+        step: Callable[[], Any] = partial(self._coroutine.send, None)
+        while True:
+            try:
+                wanted = step()
+            except StopIteration as ended:
+                return ended.value
+            try:
+                step = partial(self._coroutine.send, (yield wanted))
+            except asyncio.CancelledError as cancelled:
+                step = partial(self._coroutine.throw, self._turned(cancelled))
+            except BaseException as error:
+                step = partial(self._coroutine.throw, error)
+
+    def _turned(self, cancelled: asyncio.CancelledError) -> BaseException:
+        if not self._is_asked:
+            return cancelled
+        self._is_asked = False
+        assert self._task is not None
+        return cancelled if self._task.uncancel() else SoftTimeout(self._limit.text)
 
 
 def _invoke(call: Call) -> Any:
@@ -69,7 +109,8 @@ class AsyncFunctions:
     async def _call(self, call: Call) -> None:
         enter(call.context)
         try:
-            outcome = _returned(call, await _within_context(call), self._max_result)
+            work, limit = _within_context(call), call.context.soft_limit
+            outcome = _returned(call, await (work if limit is None else _Softly(work, limit)), self._max_result)
             if _is_being_cancelled():
                 call.context.saw_cancel = True  # it took the CancelledError for a word to end
         except asyncio.CancelledError:

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from ostinato.config import SYSTEMD_VARIABLES
-from ostinato.execution.context import DRAINING, NOT_DRAINING
+from ostinato.execution.context import DRAINING, NOT_DRAINING, SOFT_TIMEOUT
 from ostinato.execution.descriptors import ensure_standard_descriptors
 from ostinato.execution.executors import group
 from ostinato.execution.executors.base import STOPPED, Call
@@ -59,6 +59,7 @@ class _Answer(msgspec.Struct):
     delay: int | None
     begun: bool
     exception: str | None
+    raised: list[str]
 
     @property
     def outcome(self) -> Outcome:
@@ -72,6 +73,7 @@ class _Answer(msgspec.Struct):
             delay,
             begun=self.begun,
             exception=self.exception,
+            raised=self.raised,
         )
 
 
@@ -108,6 +110,8 @@ class _Child(ProcessCall):
             self._call.context.on_drain = lambda draining: child.write(DRAINING if draining else NOT_DRAINING)
             if self._call.context.draining:
                 child.write(DRAINING)
+            if (limit := self._call.context.soft_limit) is not None:
+                limit.ask = lambda: child.write(SOFT_TIMEOUT)
             status = await child.wait()
             if not reader.ended.done():
                 await asyncio.wait([reader.ended], timeout=group.DRAIN_SECONDS)

@@ -105,7 +105,8 @@ def _took(started: datetime | None, finished: datetime | None) -> str:
 
 def why_text(why: Why) -> str:
     """The answer, and what it rests on."""
-    return "\n".join([why.answer, *(f"· {cut(fact, 200)}" for fact in why.facts)])
+    blocked = [] if why.blocked_by is None else [f"Blocked: {why.blocked_by.told}"]
+    return "\n".join([why.answer, *blocked, *(f"· {cut(fact, 200)}" for fact in why.facts)])
 
 
 def status_text(

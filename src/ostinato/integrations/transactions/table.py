@@ -158,7 +158,7 @@ async def remove(db: Connection, dialect: str, id: str) -> int:
 
 
 def _body(run: NewRun) -> str:
-    return OutboxBody(run.kind, run.work, run.policy, run.due_at, run.key, run.trace).text()
+    return OutboxBody(run.kind, run.work, run.policy, run.due_at, run.key, run.scope, run.trace).text()
 
 
 def _chunks(items: Sequence[Any], size: int = _AT_ONCE) -> Iterator[Sequence[Any]]:

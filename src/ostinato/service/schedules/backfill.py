@@ -18,7 +18,9 @@ from ostinato.models.schedule import Schedule
 from ostinato.models.session import in_turn, with_turn
 from ostinato.models.states import Trigger
 from ostinato.models.work import Unreadable
-from ostinato.timing import At, Cron, DailyAt, Dates, Every, Except, Monthly, Or, Timing, Weekly, parse_timing
+from ostinato.service.audit import asked_by
+from ostinato.timing import At, Bounded, Cron, Dates, Every, Except, Or, Timing, parse_timing
+from ostinato.timing.calendar import CalendarTiming
 from ostinato.timing.zones import check_aware
 from ostinato.trace_context import current_trace
 
@@ -80,26 +82,33 @@ def _timing(schedule: Schedule, start: datetime, now: datetime) -> Timing:
     if isinstance(schedule.work, Unreadable):
         raise Conflict(f"schedule {schedule.name!r} cannot be run: {schedule.work.reason}")
     try:
-        timing = parse_timing(schedule.timing, tz=schedule.zone)
+        timing = parse_timing(schedule.timing, tz=schedule.zone, name=schedule.name, stored=True)
     except TimingError as error:
         raise Conflict(f"schedule {schedule.name!r} has no due times: {error.message}") from error
     if timing.after_finish is not None:
         raise Conflict(
             f"schedule {schedule.name!r} counts from the end of its last run: it has no due times to fill in"
         )
+    if timing.follows:
+        raise Conflict(f"schedule {schedule.name!r} runs after others: it has no due times to fill in")
     if isinstance(timing, At) and (due := timing.next_after(now)) is not None:
         raise Conflict(f"schedule {schedule.name!r} is due once, at {due:%Y-%m-%d %H:%M:%S} UTC: that is yet to come")
     return _carried_on(timing, schedule.anchor_at, start)
 
 
 def _carried_on(timing: Timing, anchor: datetime, start: datetime) -> Timing:
-    """The timing on its grid, which goes on to before the anchor; in a combination each part on its own."""
+    """The timing on its grid, or in its every nth week, carried on to before the anchor; a combination part by part."""
     match timing:
         case Every() if timing.anchor is None and start <= anchor:
             steps = (anchor - start) // timing.interval + 1
             with suppress(OverflowError):
                 anchor -= steps * timing.interval
             return timing.anchored(anchor)
+        case CalendarTiming() if timing.every > 1 and timing.anchor is None:
+            bound = timing.anchored(anchor)
+            return bound.carried_back(start) if isinstance(bound, CalendarTiming) else bound
+        case Bounded():
+            return Bounded(_carried_on(timing.base, anchor, start), timing.start, timing.end, timing.tz)
         case Or():
             return Or(*(_carried_on(part, anchor, start) for part in timing.parts))
         case Except():
@@ -112,7 +121,7 @@ def _carried_on(timing: Timing, anchor: datetime, start: datetime) -> Timing:
 
 def _how_often(timing: Timing, start: datetime, until: datetime) -> str:
     """The number as far as arithmetic knows it quickly."""
-    if isinstance(timing, (Every, Cron, DailyAt, Weekly, Monthly)) and until - start <= _LONG:
+    if isinstance(timing, (Every, Cron, CalendarTiming)) and until - start <= _LONG:
         return f"{timing.count_between(start - MICROSECOND, until):,}"
     return f"more than {MOST:,}"
 
@@ -133,8 +142,10 @@ def backfill_runs(schedule: Schedule, policy: Policy, due: Sequence[Micros], now
             schedule_id=schedule.id,
             # Two people who ask for the same due time at once get the same run.
             key=f"{BACKFILL_KEYS}{schedule.id}:{one}",
+            scope="backfill",
             project=schedule.project,
             trace=trace,
+            started_by=asked_by(),
         )
         for one in due
     ]

@@ -16,7 +16,7 @@ from ostinato.models.declared import ENABLED, PROJECT, TIMING, WORK, Declared, O
 from ostinato.models.policy import load_policy
 from ostinato.models.project import NO_PROJECT
 from ostinato.models.schedule import Schedule
-from ostinato.models.work import load_work
+from ostinato.models.work import default_policy, load_work
 
 __all__ = ["declared_values", "still_declared", "switch_overrides"]
 
@@ -43,7 +43,10 @@ def declared_values(schedule: Schedule, fields: Sequence[str]) -> dict[str, Any]
     wanted = [field for field in sorted(changed) if field in fields]
     values = {name: value for field in wanted for name, value in _value(schedule.declared, field).items()}
     if WORK in wanted:  # work of another kind would bring its own
-        values = {"timeout": schedule.policy.timeout, "retry": schedule.policy.retry, **values}
+        kept = {name: getattr(schedule.policy, name) for name in ("timeout", "retry", "break_after")}
+        if kept["break_after"] == default_policy(schedule.work.kind).get("break_after"):
+            kept |= _value(schedule.declared, "break_after")  # it came with the work, and goes with it
+        values = kept | values
     return values
 
 

@@ -6,11 +6,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Collection, Iterable
 from dataclasses import replace
 
 from ostinato.clock import Micros
-from ostinato.errors import ChecksFailed, InvalidInput, TimingError
+from ostinato.errors import ChecksFailed, Conflict, InvalidInput, TimingError
 from ostinato.logs import get_logger
 from ostinato.models.declared import ENABLED
 from ostinato.models.policy import Policy, load_policy, policy_text
@@ -20,6 +20,8 @@ from ostinato.service.lanes import LaneService
 from ostinato.service.notifications import NotificationService
 from ostinato.service.projects import ProjectService
 from ostinato.service.schedules.drafts import Code, ScheduleSpec, make_draft, stored_work
+from ostinato.service.schedules.gate import check_switching_on
+from ostinato.service.schedules.upstreams import check_upstreams
 from ostinato.stores.base import Store
 from ostinato.stores.drafts import counts_anew
 
@@ -54,14 +56,16 @@ class DraftChecks:
         """Drafts, many at a time."""
         batch: list[ScheduleDraft] = []
         projects: set[str] = set()
+        names: set[str] = set()
         for index, spec in enumerate(specs, 1):
             work = await stored_work(spec.work, self._code)
             drafted = make_draft(spec if work is spec.work else replace(spec, work=work), self._zone, now, self._code)
-            drafted.by = changed_by()
+            drafted.by = drafted.made_by = changed_by()
             if drafted.project is not None and drafted.project not in projects:
                 await self._projects.get(drafted.project)
                 projects.add(drafted.project)
-            draft = await self._checked(drafted, spec)
+            draft = await self._checked(drafted, spec, names)
+            names.add(drafted.name)
             if draft is not None:
                 batch.append(draft)
             if len(batch) == _BATCH:
@@ -72,7 +76,7 @@ class DraftChecks:
         if batch:
             yield batch
 
-    async def _checked(self, draft: ScheduleDraft, spec: ScheduleSpec) -> ScheduleDraft | None:
+    async def _checked(self, draft: ScheduleDraft, spec: ScheduleSpec, before: Collection[str]) -> ScheduleDraft | None:
         """Put the draft into a lane that exists; its channels must exist, and a new one must have a due time, and pass
         its checks.
 
@@ -85,10 +89,13 @@ class DraftChecks:
                 draft = replace(draft, policy=policy_text(settled))
         if policy.notify:
             await self._check_notify(draft.name, policy, spec)
-        if draft.next_at is not None and not policy.checks:
+        if draft.follows:
+            await self._check_upstreams(draft, spec, before)
+        if (draft.next_at is not None or draft.follows) and not policy.checks:
             return draft
         known = await self._store.schedules.get_schedule(draft.name)
-        is_past, is_codes = draft.next_at is None, spec.origin is not None  # a person may edit it, too
+        is_past = draft.next_at is None and not draft.follows
+        is_codes = spec.origin is not None  # a person may edit it, too
         if is_past and is_codes and known is None:
             # It ran and was deleted after it, or the code is older than its date: no reason not to start.
             log.info("schedule %r is not stored: %r has no due time after now", draft.name, draft.timing)
@@ -99,15 +106,39 @@ class DraftChecks:
                 text=draft.timing,
                 hint="give a time in the future",
             )
-        if policy.checks and draft.enabled and (known is None or _is_switched_on(known, draft)):
-            failures = await self._code.failed_checks(policy.checks)
-            if failures and is_codes:
-                # Code cannot be asked again: the schedule is there, switched off, and says why.
-                listed = "; ".join(f"{check}: {reason}" for check, reason in failures.items())
-                draft = replace(draft, enabled=False, off_note=f"checks failed: {listed}")
-            elif failures:
-                raise ChecksFailed(draft.name, failures)
+        if policy.checks:
+            # Unasked they have not passed: should it turn out meanwhile that it would be switched on, it stays off.
+            draft.may_switch_on = False
+            if draft.enabled and not is_past and (known is None or _is_switched_on(known, draft)):
+                is_broken = known is not None and known.broken is not None
+                await self._ask(draft, policy, is_codes=is_codes, is_broken=is_broken)
         return draft
+
+    async def _ask(self, draft: ScheduleDraft, policy: Policy, *, is_codes: bool, is_broken: bool) -> None:
+        """Whether it may be switched on: a person is refused. Code cannot be asked again: its schedule is stored,
+        switched off, and says why."""
+        try:
+            await check_switching_on(draft.name, policy, draft.timing, draft.next_at, self._code)
+        except Conflict as refused:
+            if not is_codes:
+                raise
+            if is_broken:
+                log.warning("schedule %r stays broken: %s", draft.name, refused)
+            else:
+                draft.enabled, draft.off_note = False, _reason(refused)
+        else:
+            draft.may_switch_on = True
+
+    async def _check_upstreams(self, draft: ScheduleDraft, spec: ScheduleSpec, before: Collection[str]) -> None:
+        """What it runs after must be there, or come before it in the same call. Code may be the first of several apps:
+        it is told in the log."""
+        upstreams = [name for name in spec.bound(self._zone).follows if name not in before]
+        try:
+            await check_upstreams(self._store, draft.name, upstreams)
+        except InvalidInput as error:
+            if spec.origin is None:
+                raise
+            log.warning("%s", error)
 
     async def _check_notify(self, name: str, policy: Policy, spec: ScheduleSpec) -> None:
         """What code declares is stored, whoever is told of it; a person can be asked again."""
@@ -122,9 +153,19 @@ class DraftChecks:
             await self._notifications.check(policy.notify, () if known is None else known.policy.notify)
 
 
+def _reason(refused: Conflict) -> str:
+    """Why it is off, as its note says it."""
+    if not isinstance(refused, ChecksFailed):
+        return str(refused)
+    listed = "; ".join(f"{check}: {reason}" for check, reason in refused.failures.items())
+    return f"checks failed: {listed}"
+
+
 def _is_switched_on(known: Schedule, draft: ScheduleDraft) -> bool:
-    """Whether its code said off when it was declared last, and now says on; or it has run as often as it should, and
-    is to run more."""
+    """Whether its code said off when it was declared last, and now says on; or the breaker has switched it off, and it
+    has another timing; or it has run as often as it should, and is to run more."""
+    if known.broken is not None and known.off_note is None and (draft.timing, draft.zone) != (known.timing, known.zone):
+        return True
     if draft.origin is not None and known.declared is not None and not known.declared[ENABLED].value:
         return True
     is_finished = not known.enabled and known.remaining == 0 and known.broken is None and known.off_note is None

@@ -2,36 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from ostinato.clock import Micros, from_micros, micros_of, to_micros
-from ostinato.errors import InvalidInput
+from ostinato.errors import InvalidInput, TimingError
 from ostinato.models.ids import RunId
 from ostinato.models.installed_kinds import kind_of
-from ostinato.models.policy import DEFAULT, Policy, PolicyOptions, check_key, make_policy, policy_text
+from ostinato.models.policy import DEFAULT, NO_RETRY, Policy, PolicyOptions, check_key, make_policy, policy_text
 from ostinato.models.project import NO_PROJECT, check_project
+from ostinato.models.run import OuterRun
 from ostinato.models.schedule import ScheduleDraft
 from ostinato.models.session_options import SessionOptions
-from ostinato.models.task import TaskDescription
-from ostinato.models.work import CheckIn, Function, Http, Work, default_policy, work_text
+from ostinato.models.task import TaskDescription, TaskSchedule
+from ostinato.models.work import Agent, CheckIn, Function, Http, Shell, Work, default_policy, work_text
 from ostinato.models.work_values import GivenCall
-from ostinato.timing import Timing, parse_timing
+from ostinato.timing import After, Timing, parse_timing
 from ostinato.timing.text import check_reads_back
+from ostinato.timing.zones import Zone, check_zone
 
 __all__ = [
     "Code",
+    "Placed",
     "ScheduleSpec",
     "TaskLike",
     "WorkLike",
     "check_name",
     "first_due",
     "make_draft",
+    "place",
     "policy_for_enqueue",
     "resolve_work",
+    "schedule_of",
     "stored_work",
+    "task_schedule",
 ]
 
 
@@ -76,6 +83,10 @@ class Code(Protocol):
         """The run that calls from within its own work."""
         ...
 
+    def waiting(self) -> AbstractContextManager[OuterRun | None]:
+        """While the run that calls from within its own work, which is the answer, waits for another one."""
+        ...
+
     async def failed_checks(self, names: Iterable[str]) -> dict[str, str]:
         """Run the checks of these names and answer the failed ones with their reasons."""
         ...
@@ -92,7 +103,7 @@ class ScheduleSpec:
     name: str
     timing: Timing | str
     work: WorkLike
-    tz: str | None = None
+    tz: Zone | None = None
     enabled: bool = True
     note: str | None = None
     project: str | None = None
@@ -102,16 +113,26 @@ class ScheduleSpec:
 
     def bound(self, zone: str) -> Timing:
         """Its timing in its zone; in this one, if it names none."""
-        own = self.tz or zone
-        return parse_timing(self.timing, tz=own) if isinstance(self.timing, str) else self.timing.in_zone(own)
+        own = check_zone(self.tz or zone)
+        found = parse_timing(self.timing, tz=own) if isinstance(self.timing, str) else self.timing.in_zone(own)
+        return found.named(self.name)
 
 
 def make_draft(spec: ScheduleSpec, zone: str, now: Micros, code: Code) -> ScheduleDraft:
     """Check everything and compute the first due time; wrong input is told by its field."""
     check_name(spec.name)
-    placed = _place(spec.timing, spec.tz or zone, now)
+    placed = place(spec.timing, check_zone(spec.tz or zone), now, spec.name)
     work, options = resolve_work(spec.work, code)
-    policy = _fitting(work, make_policy(_given(work, {**options, **spec.policy} if options or spec.policy else {})))
+    if placed.follows and isinstance(work, CheckIn):
+        raise InvalidInput(
+            "a check-in is awaited at a time, not after another schedule",
+            field="timing",
+            hint="give the times at which the machine checks in, such as 'daily 03:00'",
+        )
+    given = {**options, **spec.policy} if options or spec.policy else {}
+    if placed.runs is not None:
+        given = {**{name: value for name, value in given.items() if name != "run_once"}, "remaining": placed.runs}
+    policy = _fitting(work, _policy(work, given))
     return ScheduleDraft(
         name=spec.name,
         timing=placed.text,
@@ -128,10 +149,18 @@ def make_draft(spec: ScheduleSpec, zone: str, now: Micros, code: Code) -> Schedu
         anchor_at=now,
         next_at=placed.next_at,
         after_finish=placed.after_finish,
+        follows=placed.follows,
         remaining=policy.remaining,
         fresh_at=None if policy.fresh is None else now + micros_of(policy.fresh),
         names_zone=spec.tz is not None or placed.zone != zone,
+        may_switch_on=spec.enabled,
     )
+
+
+def _policy(work: Work, options: Mapping[str, Any]) -> Policy:
+    """The policy of a schedule with these options. Once means once: what is to run one time has no retry unasked."""
+    policy = make_policy(_given(work, options))
+    return replace(policy, retry=NO_RETRY) if policy.remaining == 1 and "retry" not in options else policy
 
 
 def _given(work: Work, options: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -151,6 +180,18 @@ def _fitting(work: Work, policy: Policy) -> Policy:
     if policy.ping_url is not None and isinstance(work, CheckIn):
         raise InvalidInput(
             "a check-in calls nobody: its machine calls here", field="ping_url", hint="leave out ping_url"
+        )
+    if policy.soft_timeout is not None and isinstance(work, (Shell, Agent, Http, CheckIn)):
+        raise InvalidInput(
+            f"{work.kind} work cannot be asked to end early: soft_timeout is for functions",
+            field="soft_timeout",
+            hint="give a timeout, which lets it end before it is killed",
+        )
+    if policy.retry.judges and isinstance(work, (Shell, Agent, Http, CheckIn)):
+        raise InvalidInput(
+            f"{work.kind} work raises no exceptions that a retry could ask for",
+            field="retry",
+            hint="leave out retry.on and retry.never",
         )
     return _in_turn(work, policy)
 
@@ -174,6 +215,12 @@ def check_name(name: Any) -> str:
             field="name",
             hint="give a name of 1 to 200 characters, without spaces before or after it",
         )
+    if name in (".", ".."):
+        raise InvalidInput(
+            f"a schedule cannot be called {name!r}: in an address this means another place",
+            field="name",
+            hint="give a name such as nightly",
+        )
     if not name.isprintable():
         raise InvalidInput(
             f"the name {name!r} has characters that cannot be printed", field="name", hint="give a name such as nightly"
@@ -181,31 +228,70 @@ def check_name(name: Any) -> str:
     return name
 
 
-class _Placed(NamedTuple):
+class Placed(NamedTuple):
     """A timing in its zone, as a draft stores it."""
 
     text: str
     zone: str
     next_at: Micros | None
     after_finish: Micros | None
+    follows: bool
+    runs: int | None
+    """How many runs the timing asks for: the policy `remaining`, and no part of what is stored as timing."""
 
 
-def _place(timing: Timing | str, zone: str, now: Micros) -> _Placed:
+def place(timing: Timing | str, zone: str, now: Micros, name: str) -> Placed:
+    """A timing or its text, checked, as of now, for a schedule of this name."""
     if isinstance(timing, Timing):
         check_reads_back(timing, zone)
     if isinstance(timing, (str, Timing)):
-        return _placed(timing, zone, now)
+        return _placed(timing, zone, now) or _as_placed(_bound(timing, zone, now).named(name), zone, now)
     raise InvalidInput(
         f"a timing cannot be {timing!r}", field="timing", hint="give a Timing, or text such as 'every 5m'"
     )
 
 
 @lru_cache(maxsize=4096)
-def _placed(timing: Timing | str, zone: str, now: Micros) -> _Placed:
-    """From a Timing or its text, as of now. Of many that are added, many share a timing."""
-    bound = parse_timing(timing, tz=zone, now=from_micros(now)) if isinstance(timing, str) else timing.in_zone(zone)
+def _placed(timing: Timing | str, zone: str, now: Micros) -> Placed | None:
+    """From a Timing or its text; None if a name is needed. Of many that are added, many share a timing."""
+    bound = _bound(timing, zone, now)
+    return None if bound.wants_name else _as_placed(bound, zone, now)
+
+
+def _bound(timing: Timing | str, zone: str, now: Micros) -> Timing:
+    if isinstance(timing, str):
+        return parse_timing(timing, tz=zone, now=from_micros(now))
+    return timing.in_zone(zone)
+
+
+def _as_placed(bound: Timing, zone: str, now: Micros) -> Placed:
     after_finish = None if bound.after_finish is None else micros_of(bound.after_finish)
-    return _Placed(bound.text, bound.zone or zone, first_due(bound, now), after_finish)
+    runs, bound = bound.runs, bound.unlimited
+    text, due = bound.text_within(bound.zone), first_due(bound, now)
+    return Placed(text, bound.zone or zone, due, after_finish, bool(bound.follows), runs)
+
+
+def schedule_of(schedule: Timing | str | None, after: str | Sequence[str] | After | None) -> Timing | str | None:
+    """The timing of a task, which is given in one of two ways."""
+    if after is None:
+        return schedule
+    if schedule is not None:
+        raise InvalidInput("give either schedule or after, not both", field="after")
+    return after if isinstance(after, After) else After(*([after] if isinstance(after, str) else after))
+
+
+def task_schedule(task: str, schedule: Timing | str, enabled: bool, tz: Zone, now: Micros) -> TaskSchedule:
+    """The schedule of a task, as code writes it: nothing else would tell before the engine starts what is wrong."""
+    try:
+        zone = check_zone(tz)
+        place(schedule, zone, now, task)
+    except TimingError as error:
+        wrong = f"the schedule of task {task!r} cannot be: {error.message}"
+        raise TimingError(wrong, text=error.text, position=error.position, hint=error.hint) from error
+    except InvalidInput as error:
+        raise InvalidInput(f"the schedule of task {task!r} cannot be: {error}", field="schedule") from error
+    text = schedule if isinstance(schedule, str) else schedule.text
+    return TaskSchedule(task, text, zone, enabled, stored=False)
 
 
 def first_due(timing: Timing, now: Micros) -> Micros | None:

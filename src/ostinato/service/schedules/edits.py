@@ -3,26 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any, Unpack, cast
 
-from ostinato.errors import Conflict
-from ostinato.models.policy import DEFAULT, SECRET_POLICIES, PolicyOptions, make_policy, policy_json, shown_policy
+from ostinato.errors import Conflict, TimingError
+from ostinato.models.policy import (
+    DEFAULT,
+    NO_RETRY,
+    SECRET_POLICIES,
+    PolicyOptions,
+    make_policy,
+    policy_json,
+    shown_policy,
+)
+from ostinato.models.policy_fields import RUN_ONCE
 from ostinato.models.schedule import Schedule
 from ostinato.models.work import Function, Unreadable, default_policy
 from ostinato.service.schedules.drafts import ScheduleSpec, WorkLike
-from ostinato.timing import Timing
+from ostinato.timing import Timing, parse_timing
+from ostinato.timing.zones import Zone
 
 __all__ = ["edited_spec"]
 
 
 def edited_spec(
     current: Schedule,
-    timing: Timing | str | None,
-    work: WorkLike | None,
-    tz: str | None,
-    note: str | None,
-    project: str | None,
-    policy: Mapping[str, Any],
+    timing: Timing | str | None = None,
+    work: WorkLike | None = None,
+    tz: Zone | None = None,
+    note: str | None = None,
+    project: str | None = None,
+    **policy: Unpack[PolicyOptions],
 ) -> ScheduleSpec:
     """The schedule with what was given."""
     if work is None and isinstance(current.work, Unreadable):
@@ -32,7 +42,7 @@ def edited_spec(
         )
     return ScheduleSpec(
         current.name,
-        timing if timing is not None else current.timing,
+        _kept_timing(current.timing) if timing is None or timing == current.timing else timing,
         work if work is not None else current.work,  # type: ignore[arg-type]  # Unreadable was refused above
         tz or current.zone,
         # A schedule that has no note keeps none, so that to clear it twice changes nothing.
@@ -43,18 +53,31 @@ def edited_spec(
     )
 
 
+def _kept_timing(text: str) -> str:
+    """What was stored, in words that are taken now; as it is, where nobody can read it."""
+    try:
+        return parse_timing(text, stored=True).text
+    except TimingError:
+        return text
+
+
 def _edited_policy(given: Mapping[str, Any], current: Schedule, work: WorkLike | None) -> PolicyOptions:
-    """The policy with what was given; work of another kind comes with that kind's timeout, and with its retry unless
-    somebody has asked for another."""
+    """The policy with what was given; work of another kind comes with that kind's timeout. It comes with its
+    retry and its breaker, and what is to run once with no retry, unless somebody has asked for another."""
     shown = shown_policy(current.policy)
     # What comes back as it was shown, stars in the place of a secret, is not changed.
     changed = {name: value for name, value in given.items() if name not in SECRET_POLICIES or value != shown[name]}
     policy = policy_json(make_policy(changed, current.policy))
     before, after = current.work.kind, getattr(work, "kind", Function.kind)
+    is_retry_asked = "retry" in given or current.policy.retry != default_policy(before).get("retry", DEFAULT.retry)
     if work is not None and after != before:
         own = default_policy(after)
         if "timeout" not in given:
             policy["timeout"] = own.get("timeout")
-        if "retry" not in given and current.policy.retry == default_policy(before).get("retry", DEFAULT.retry):
+        if not is_retry_asked:
             policy["retry"] = own.get("retry", DEFAULT.retry)
+        if "break_after" not in given and current.policy.break_after == default_policy(before).get("break_after"):
+            policy["break_after"] = own.get("break_after")
+    if policy["remaining"] == 1 and given.keys() & {"remaining", RUN_ONCE} and not is_retry_asked:
+        policy["retry"] = NO_RETRY
     return cast(PolicyOptions, policy)

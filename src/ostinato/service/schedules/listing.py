@@ -23,10 +23,11 @@ _LONGEST_ID = 15
 
 @dataclass(frozen=True, slots=True)
 class ListedSchedule:
-    """A schedule, how many of its runs are active, and its last runs if they were asked for."""
+    """A schedule, how many of its runs are active, how many of these wait, and its last runs if they were asked for."""
 
     schedule: Schedule
     running: int
+    queued: int
     recent: Sequence[RecentRun] | None = None
 
 
@@ -65,12 +66,12 @@ async def listed(store: Store, rows: Sequence[ScheduleRow], now: Micros, recent:
     """Rows as they are shown, with the last `recent` runs of each."""
     schedules = await with_unknown_tasks(store, [row.schedule for row in rows], now)
     if not recent:
-        return [ListedSchedule(schedule, row.active) for schedule, row in zip(schedules, rows, strict=True)]
+        return [ListedSchedule(schedule, row.active, row.queued) for schedule, row in zip(schedules, rows, strict=True)]
     found: Mapping[ScheduleId, Sequence[RecentRun]] = {}
     if rows:
         found = await store.schedules.recent_runs([schedule.id for schedule in schedules], recent)
     return [
-        ListedSchedule(schedule, row.active, found.get(schedule.id, ()))
+        ListedSchedule(schedule, row.active, row.queued, found.get(schedule.id, ()))
         for schedule, row in zip(schedules, rows, strict=True)
     ]
 

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, Unpack
 
 from ostinato.clock import Clock, Micros, from_micros, to_micros
-from ostinato.errors import ChecksFailed, Conflict, InvalidInput, NotFound, VersionConflict
+from ostinato.errors import Conflict, InvalidInput, NotFound, VersionConflict
 from ostinato.listeners import Listeners
 from ostinato.models.check_in import KeyPurpose
 from ostinato.models.ids import RunId
@@ -28,7 +28,7 @@ from ostinato.models.session import in_turn, with_turn
 from ostinato.models.states import ACTIVE, Cause, Trigger
 from ostinato.models.work import Unreadable, why_not_by_hand
 from ostinato.run_log import log_schedules
-from ostinato.service.audit import audited, changed_by
+from ostinato.service.audit import asked_by, audited, changed_by
 from ostinato.service.forecast import times_from
 from ostinato.service.lanes import LaneService
 from ostinato.service.notifications import NotificationService
@@ -38,8 +38,9 @@ from ostinato.service.runs import fresh
 from ostinato.service.schedules.backfill import Backfill, backfill_runs, due_between
 from ostinato.service.schedules.declared import declared_values, still_declared, switch_overrides
 from ostinato.service.schedules.draft_checks import DraftChecks
-from ostinato.service.schedules.drafts import Code, ScheduleSpec, WorkLike, first_due, make_draft
+from ostinato.service.schedules.drafts import Code, ScheduleSpec, WorkLike, check_name, first_due, make_draft
 from ostinato.service.schedules.edits import edited_spec
+from ostinato.service.schedules.gate import check_switching_on
 from ostinato.service.schedules.history import History, days_of, first_instant
 from ostinato.service.schedules.keys import ScheduleKey, make_key
 from ostinato.service.schedules.listing import (
@@ -50,10 +51,13 @@ from ostinato.service.schedules.listing import (
     unknown_tasks,
     with_unknown_tasks,
 )
+from ostinato.service.schedules.refusals import already_active
 from ostinato.service.schedules.removal import Removal
-from ostinato.service.waiting import already_active
+from ostinato.service.schedules.replacing import check_replaced, is_version, overtaken
+from ostinato.service.schedules.upstreams import Relations, check_upstreams, relations_of
 from ostinato.stores.base import Store
 from ostinato.timing import Timing, parse_timing
+from ostinato.timing.zones import Zone
 from ostinato.trace_context import current_trace
 from ostinato.tracing import sending
 
@@ -96,18 +100,21 @@ class ScheduleService:
         timing: Timing | str,
         work: WorkLike,
         *,
-        tz: str | None = None,
+        tz: Zone | None = None,
         enabled: bool = True,
         note: str | None = None,
         project: str | None = None,
         owner: str = "user",
         only_new: bool = False,
+        if_new: bool = False,
+        replace: bool = False,
         version: int | Revision | None = None,
         **policy: Unpack[PolicyOptions],
     ) -> Schedule:
         """Add a schedule, or update the one of this name; doing it twice changes nothing.
 
-        An existing one keeps a person's switch, and its due time when the timing did not change. `only_new`: a
+        An existing one keeps a person's switch, and its due time when the timing did not change. One that another owner
+        or person made is changed only with `replace`. `if_new`: an existing one stays as it is; `only_new`: a
         VersionConflict if it exists; `version`: only if it still has this version, or is this revision.
         """
         spec = ScheduleSpec(
@@ -115,18 +122,25 @@ class ScheduleService:
         )
         if only_new and version is not None:
             raise InvalidInput("give either only_new or version, not both", field="version")
-        if not only_new and version is None:
-            await self.add_many([spec])
-            return await self._added(name)
+        if if_new and replace:
+            raise InvalidInput("give either if_new or replace, not both", field="replace")
+        known = None if only_new else await self._store.schedules.get_schedule(check_name(name))
+        if known is not None and if_new:
+            return await self.get(name)
         now = self._clock.now()
         async for batch in self._drafts.batches([spec], now):
+            if known is not None and not replace:
+                check_replaced(known, batch[0])
+            if not only_new and version is None:
+                await self._store.schedules.put_schedules(batch, now)
+                continue
             if version is not None:
                 is_done = await self._replace(batch[0], version, now)
             else:
                 is_done = await self._store.schedules.insert_schedule(batch[0], now)
             if not is_done:
                 current = await self._store.schedules.get_schedule(name)
-                raise _overtaken(name, None if current is None else current.version, is_new=only_new)
+                raise overtaken(name, None if current is None else current.version, is_new=only_new)
         return await self._added(name)
 
     async def _added(self, name: str) -> Schedule:
@@ -136,7 +150,7 @@ class ScheduleService:
 
     async def _replace(self, draft: ScheduleDraft, version: int | Revision, now: Micros) -> bool:
         found = await self._store.schedules.get_schedule(draft.name)
-        if found is None or not _is(found, version):
+        if found is None or not is_version(found, version):
             return False
         return await self._store.schedules.edit_schedule(draft, found.id, found.version, now) is not None
 
@@ -166,9 +180,13 @@ class ScheduleService:
         found = await self._store.schedules.get_schedule(name)
         if found is None:
             raise NotFound(f"there is no schedule {name!r}; 'ostinato schedule ls' lists them")
-        if version is not None and not _is(found, version):
-            raise _overtaken(name, found.version)
+        if version is not None and not is_version(found, version):
+            raise overtaken(name, found.version)
         return found
+
+    async def relations(self, name: str) -> Relations:
+        """Which schedules it runs after, and which run after it."""
+        return await relations_of(self._store, await self._stored(name))
 
     async def list(
         self,
@@ -180,8 +198,7 @@ class ScheduleService:
         limit: int | None = None,
     ) -> Sequence[Schedule]:
         """Schedules, the soonest first."""
-        if project is not None:
-            await self._projects.get(project)
+        await self._projects.check(project)
         found = await self._store.schedules.list_schedules(
             ScheduleFilter(search=search, owner=owner, project=project, enabled=enabled, limit=limit)
         )
@@ -209,8 +226,7 @@ class ScheduleService:
     ) -> ScheduleList:
         """A page of the schedules of this filter, with the last `recent` runs of each."""
         check_limit(limit)
-        if project is not None:
-            await self._projects.get(project)
+        await self._projects.check(project)
         wanted = ScheduleFilter(
             search=search or None,
             owner=owner,
@@ -225,7 +241,6 @@ class ScheduleService:
         """How many schedules there are, each in one state; of those that are on, how many are paused."""
         return await self._store.schedules.count_schedules(await unknown_tasks(self._store, self._clock.now()))
 
-    @audited("schedule.edit")
     async def edit(
         self,
         /,
@@ -233,7 +248,7 @@ class ScheduleService:
         *,
         timing: Timing | str | None = None,
         work: WorkLike | None = None,
-        tz: str | None = None,
+        tz: Zone | None = None,
         note: str | None = None,
         project: str | None = None,
         version: int | Revision | None = None,
@@ -244,9 +259,24 @@ class ScheduleService:
         With `version`, only if it still has that one, or is that revision; without, it is done again when another
         wrote in between.
         """
+        return await self._edit(
+            name, timing=timing, work=work, tz=tz, note=note, project=project, version=version, **policy
+        )
+
+    @audited("schedule.edit")
+    async def _edit(
+        self,
+        /,
+        name: str,
+        *,
+        version: int | Revision | None = None,
+        stays_off: bool = False,
+        **changes: Any,
+    ) -> Schedule:
+        """`stays_off`: whoever changes it wants it off, so that nothing of it may switch it on."""
         for _ in range(_TRIES):
             current = await self._stored(name, version)
-            spec = edited_spec(current, timing, work, tz, note, project, policy)
+            spec = replace(edited_spec(current, **changes), enabled=not stays_off)
             now = self._clock.now()
             drafts = [draft async for batch in self._drafts.batches([spec], now) for draft in batch]
             written = None
@@ -255,7 +285,7 @@ class ScheduleService:
             if written is not None:
                 # Not the version that was read then: who goes on from this one learns what came in between.
                 return replace(await self.get(name), id=current.id, version=written)
-        raise _overtaken(name, (await self._stored(name)).version)
+        raise overtaken(name, (await self._stored(name)).version)
 
     async def change(
         self, /, name: str, *, enabled: bool | None = None, version: int | Revision | None = None, **changes: Any
@@ -266,35 +296,22 @@ class ScheduleService:
         if changes:
             if enabled:
                 await self._check_switch(name, **changes)
-            edited = await self.edit(name, version=version, **changes)
+            edited = await self._edit(name, version=version, stays_off=enabled is False, **changes)
             following = None if version is None else edited.revision
         if enabled is not None:
             await (self.enable if enabled else self.disable)(name, version=following)
         elif not changes:
             await self._stored(name, version)
 
-    async def _check_switch(
-        self,
-        /,
-        name: str,
-        timing: Timing | str | None = None,
-        work: WorkLike | None = None,
-        tz: str | None = None,
-        note: str | None = None,
-        project: str | None = None,
-        **policy: Unpack[PolicyOptions],
-    ) -> None:
+    async def _check_switch(self, /, name: str, **changes: Any) -> None:
         """ChecksFailed or Conflict, if `enable` would refuse it with these changes."""
         current = await self._stored(name)
         if current.enabled and current.broken is None and not current.paused:
             return
-        spec = edited_spec(current, timing, work, tz, note, project, policy)
+        spec = edited_spec(current, **changes)
         draft = make_draft(spec, self._zone, self._clock.now(), self._code)
-        failures = await self._code.failed_checks(load_policy(draft.policy).checks)
-        if failures:
-            raise ChecksFailed(name, failures)
-        if draft.next_at is None:
-            raise _finished(name, draft.timing)
+        await check_switching_on(name, load_policy(draft.policy), draft.timing, draft.next_at, self._code)
+        await check_upstreams(self._store, name, parse_timing(draft.timing, name=name).follows)
 
     @audited("schedule.enable")
     async def enable(self, name: str, *, version: int | Revision | None = None) -> Schedule:
@@ -305,29 +322,38 @@ class ScheduleService:
                 raise Conflict(f"schedule {name!r} is orphaned: declare it in the code again, or remove it")
             if schedule.enabled and schedule.broken is None and not schedule.paused:
                 return None
-            failures = await self._code.failed_checks(schedule.policy.checks)
-            if failures:
-                raise ChecksFailed(name, failures)
-            timing = parse_timing(schedule.timing, tz=schedule.zone)
+            timing = parse_timing(schedule.timing, tz=schedule.zone, name=name, stored=True)
             due = first_due(timing, now)
-            if due is None:
-                raise _finished(name, schedule.timing)
+            await check_switching_on(name, schedule.policy, schedule.timing, due, self._code)
+            await check_upstreams(self._store, name, timing.follows)
             overrides = switch_overrides(schedule, changed_by(), now, enabled=True)
-            return ScheduleChange(True, None, None, now, due, schedule.policy.remaining, overrides)
+            return ScheduleChange(True, None, now, due, schedule.policy.remaining, overrides)
 
         return await self._change(name, change, version)
 
     @audited("schedule.disable")
-    async def disable(self, name: str, *, note: str | None = None, version: int | Revision | None = None) -> Schedule:
-        """Switch it off; the note says why until it is switched on again, and its own stays. Active runs go on."""
+    async def disable(
+        self,
+        name: str,
+        *,
+        note: str | None = None,
+        keep_retries: bool = False,
+        version: int | Revision | None = None,
+    ) -> Schedule:
+        """Switch it off; the note says why until it is switched on again, and its own stays. What runs goes on; what
+        waits for another attempt is cancelled, unless `keep_retries`.
+
+        What broke it is cleared: it is off because somebody wants it off. Its incident keeps the reason.
+        """
 
         async def change(schedule: Schedule, now: Micros) -> ScheduleChange | None:
-            if not schedule.enabled and (note is None or schedule.off_note == note):
+            is_off = not schedule.enabled and schedule.broken is None
+            if is_off and (note is None or schedule.off_note == note):
                 return None
             anchor = to_micros(schedule.anchor_at)
-            overrides = switch_overrides(schedule, changed_by(), now, enabled=False)
-            why = note or schedule.off_note
-            return ScheduleChange(False, schedule.broken, why, anchor, None, schedule.remaining, overrides)
+            by, why, left = changed_by(), note or schedule.off_note, schedule.remaining
+            overrides = switch_overrides(schedule, by, now, enabled=False)
+            return ScheduleChange(False, why, anchor, None, left, overrides, not keep_retries, by, now)
 
         return await self._change(name, change, version)
 
@@ -360,7 +386,7 @@ class ScheduleService:
             if wanted is None:
                 return schedule
             if await self._store.schedules.change_schedule(schedule.id, schedule.version, wanted, now):
-                if schedule.broken is not None and wanted.broken is None:
+                if schedule.broken is not None and wanted.enabled:
                     self._listeners.recovered(schedule.id, name, now)
                 return await self.get(name)
         raise VersionConflict(f"schedule {name!r} keeps being changed by others: try again")
@@ -386,7 +412,7 @@ class ScheduleService:
         if turn.session is not None or overlap in (Overlap.QUEUE_ONE, Overlap.QUEUE_ALL, Overlap.CANCEL_RUNNING):
             run = in_turn(run, name, turn)
         with sending("trigger", name):
-            run.trace = current_trace()
+            run.trace, run.started_by = current_trace(), asked_by()
             id = await self._store.runs.trigger_run(run, allowed)
         if id is None:
             raise already_active(schedule, await self._store.runs.list_given_up())
@@ -398,7 +424,7 @@ class ScheduleService:
     async def _cancel_active(self, schedule: Schedule, now: Micros) -> None:
         active = await self._store.runs.list_runs(RunFilter(schedule_id=schedule.id, states=tuple(ACTIVE), limit=1_000))
         ending = Ending(Cause.OVERLAP, "replaced by a manual run (overlap is cancel_running)")
-        await self._store.runs.cancel_runs([run.id for run in active], ending, now)
+        await self._store.runs.cancel_runs([run.id for run in active], ending, now, asked_by())
 
     @audited("schedule.backfill", about=lambda given, _: None if given.get("dry_run") else given.pop("name"))
     async def backfill(
@@ -466,7 +492,7 @@ class ScheduleService:
             raise still_declared(schedule)
         going_on = await self._removal.remove(schedule, is_expected=version is not None, force=force)
         if going_on is None:
-            raise _overtaken(name, (await self._stored(name)).version)
+            raise overtaken(name, (await self._stored(name)).version)
         return going_on
 
     async def next(self, name: str, n: int = 5) -> Sequence[datetime]:
@@ -478,20 +504,3 @@ class ScheduleService:
         remaining = n if schedule.remaining is None else schedule.remaining
         # In a thread: what people write may take long to look for, and an engine is on this loop.
         return await asyncio.to_thread(times_from, schedule, schedule.next_run_at, min(n, remaining))
-
-
-def _is(schedule: Schedule, version: int | Revision) -> bool:
-    return version in (schedule.version, schedule.revision)
-
-
-def _overtaken(name: str, version: int | None, *, is_new: bool = False) -> VersionConflict:
-    """Somebody was faster; `version` is the one there is now."""
-    if is_new:
-        return VersionConflict(f"a schedule {name!r} already exists", version=version)
-    return VersionConflict(
-        f"schedule {name!r} was changed by somebody else: read it again and repeat the change", version=version
-    )
-
-
-def _finished(name: str, timing: str) -> Conflict:
-    return Conflict(f"schedule {name!r} is finished: {timing!r} has no further due time; edit it")

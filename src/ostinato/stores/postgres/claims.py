@@ -23,6 +23,7 @@ from ostinato.stores.postgres.turns import FIND_LATE, LATE, give_late_turns
 from ostinato.stores.postgres.writer import Answer
 from ostinato.stores.rows import CLAIM_COLUMNS, load_claimed, load_ending
 from ostinato.stores.sql.ends import end_queued
+from ostinato.stores.sql.slots import BORROWED
 
 __all__ = ["ClaimAnswer", "give_back", "lock_claims", "send_claim", "settle_now", "unsettled_sessions"]
 
@@ -52,7 +53,8 @@ level AS (
 -- The lanes in which something is queued, and how much more may run in each; no rate is NULL tokens.
 open AS (
     SELECT lane, row_number() OVER (ORDER BY lane) AS position, count(*) OVER () AS lanes,
-           max_running - (SELECT count(*) FROM runs WHERE state = 'running' AND lane = first.lane) AS free,
+           max_running - (SELECT count(*) FROM runs WHERE state = 'running' AND lane = first.lane)
+                       + {BORROWED.format(lane="first.lane")} AS free,
            pace, empty_at, CASE WHEN pace IS NOT NULL THEN greatest((%(now)s - empty_at) / pace, 0) END AS tokens
     FROM (SELECT DISTINCT lane, max_running, pace, empty_at FROM level WHERE priority IS NOT NULL) first
 ),
@@ -90,11 +92,22 @@ share AS (
         OFFSET 0  -- counted once, and not wherever it is used
     ) n
 ),
+-- By slots that are counted already: those of runs that wait for these.
+lent AS MATERIALIZED (
+    SELECT r.id FROM runs r JOIN open o ON o.lane = r.lane AND o.free <= 0
+    WHERE r.state = 'queued' AND NOT r.waiting AND r.slot_of IS NOT NULL AND r.ready_at <= %(horizon)s
+      AND EXISTS (SELECT 1 FROM runs w WHERE w.id = r.slot_of AND w.state = 'running')
+      AND (r.task IS NULL OR r.task = ANY (%(tasks)s::text[]))
+      AND (r.expires_at IS NULL OR r.expires_at > %(now)s) AND (NOT r.burst OR r.ready_at <= %(now)s)
+      AND r.node IS NULL
+    ORDER BY r.id LIMIT greatest(%(room)s - (SELECT max(total) FROM share), 0) FOR UPDATE OF r SKIP LOCKED
+),
 taken AS (
     UPDATE runs SET state = 'running', token = token + 1, attempt = attempt + 1, node = %(node)s, started_at = %(now)s,
                     cause = NULL, reason = NULL, error = NULL, burst = false
     WHERE id = ANY (ARRAY(
         SELECT c.id FROM share s JOIN candidate c ON c.position = s.position WHERE c.place <= s.taken
+        UNION ALL SELECT id FROM lent
     ))
     RETURNING id, token, kind, task, work, policy, trigger, due_at, ready_at, attempt, schedule_id, session, key,
               count, node, NULL::bigint AS started_at, project, totals, trace, lane, priority, state, cause, reason,

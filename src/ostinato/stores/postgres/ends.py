@@ -9,14 +9,17 @@ from collections.abc import Mapping, Sequence
 
 from ostinato.clock import Micros
 from ostinato.models.ids import RunId, ScheduleId
+from ostinato.models.upstream import EndedRun
 from ostinato.stores.postgres.query import Connection, numbers
 from ostinato.stores.postgres.turns import TELL, lock_sessions_of
+from ostinato.stores.sql.followers import FOLLOWERS, NOTE, note_values
 
-__all__ = ["count_from_finish", "lock_ends"]
+__all__ = ["count_from_finish", "lock_ends", "note_ends"]
 
-_LOCK_OF_RUNS = """
-SELECT id FROM schedules WHERE after_finish IS NOT NULL
-   AND id = ANY (ARRAY(SELECT schedule_id FROM runs WHERE id = ANY (%s::bigint[]) AND schedule_id IS NOT NULL))
+_OF_RUNS = "SELECT schedule_id FROM runs WHERE id = ANY (%(ids)s::bigint[]) AND schedule_id IS NOT NULL"
+_LOCK_OF_RUNS = f"""
+SELECT id FROM schedules WHERE (after_finish IS NOT NULL AND id = ANY (ARRAY({_OF_RUNS})))
+   OR id = ANY (ARRAY({FOLLOWERS} WHERE n.id = ANY (ARRAY({_OF_RUNS}))))
 ORDER BY id FOR NO KEY UPDATE
 """
 _COUNT = f"""
@@ -30,12 +33,23 @@ RETURNING 1
 ) {TELL}
 """
 
+# One statement, whose answer nobody reads. Those who follow are locked.
+_NOTE = f"""
+WITH noted AS ({NOTE} RETURNING schedule_id, ended_at),
+moved AS (
+UPDATE schedules s SET next_at = e.at
+FROM (SELECT schedule_id, min(ended_at) AS at FROM noted GROUP BY schedule_id) e
+WHERE s.id = e.schedule_id AND (s.next_at IS NULL OR s.next_at > e.at)
+RETURNING 1
+) {TELL}
+"""
+
 
 async def lock_ends(connection: Connection, ids: Sequence[RunId]) -> None:
     """Hold what the end of these runs may change, before the runs themselves."""
     if ids:
         await lock_sessions_of(connection, ids)
-        await connection.execute(_LOCK_OF_RUNS, (numbers(sorted(ids)),))
+        await connection.execute(_LOCK_OF_RUNS, {"ids": numbers(sorted(ids))})
 
 
 async def count_from_finish(connection: Connection, finished: Mapping[ScheduleId, Micros]) -> None:
@@ -43,3 +57,8 @@ async def count_from_finish(connection: Connection, finished: Mapping[ScheduleId
     that has come and was not recorded stays: it is to have its row."""
     if finished:
         await connection.execute(_COUNT, (numbers(finished), numbers(finished.values())))
+
+
+async def note_ends(connection: Connection, ended: Sequence[EndedRun]) -> None:
+    """Note ends of runs for the schedules that follow theirs, and make those due; the caller has locked them."""
+    await connection.run(_NOTE, note_values(ended))

@@ -15,6 +15,7 @@ from ostinato.stores.postgres.events import telling
 from ostinato.stores.postgres.query import Connection, fetch, numbers, texts
 from ostinato.stores.postgres.writer import Answer
 from ostinato.stores.sql.finishes import Written, find_lost
+from ostinato.stores.sql.followers import FOLLOWERS
 
 __all__ = ["are_plain", "end_rows", "lock_schedules", "send_ends"]
 
@@ -38,9 +39,10 @@ told AS ({telling("finished_at", "'finished'", "ended")})
 SELECT id FROM ended
 """
 # Before the runs, as everywhere: whoever fires a schedule holds it and may then cancel a run of it.
-_LOCK_SCHEDULES = """
-SELECT id FROM schedules WHERE id = ANY (%s::bigint[])
-   AND (after_finish IS NOT NULL OR failures > 0 OR id = ANY (%s::bigint[])) ORDER BY id FOR NO KEY UPDATE
+_LOCK_SCHEDULES = f"""
+SELECT id FROM schedules WHERE (id = ANY (%(ids)s::bigint[])
+   AND (after_finish IS NOT NULL OR failures > 0 OR id = ANY (%(written)s::bigint[])))
+   OR id = ANY (ARRAY({FOLLOWERS} WHERE n.id = ANY (%(ids)s::bigint[]))) ORDER BY id FOR NO KEY UPDATE
 """
 
 
@@ -101,6 +103,8 @@ def _end_values(ended: Sequence[Finish]) -> tuple[str | None, ...]:
 async def lock_schedules(connection: Connection, ended: Sequence[Finish]) -> None:
     """Take the locks of the schedules that these ends may change, in the order that every node takes them."""
     ids = {finish.schedule_id for finish in ended if finish.schedule_id is not None}
-    written = {one.schedule_id for one in ended if one.breaks or one.delete_schedule or one.fresh is not None} & ids
+    written = {
+        one.schedule_id for one in ended if one.breaks or one.probe or one.ends_schedule or one.fresh is not None
+    } & ids
     if ids:
-        await connection.execute(_LOCK_SCHEDULES, (numbers(ids), numbers(written)))
+        await connection.execute(_LOCK_SCHEDULES, {"ids": numbers(ids), "written": numbers(written)})

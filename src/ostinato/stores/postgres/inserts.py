@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -11,7 +11,7 @@ import msgspec
 from ostinato.clock import Micros
 from ostinato.errors import KeyBusy, StoreUnavailable
 from ostinato.models.event import EventKind
-from ostinato.models.ids import RunId
+from ostinato.models.ids import RunId, RunIds
 from ostinato.models.run import NewRun
 from ostinato.models.states import RunState
 from ostinato.stores.postgres.commits import NOTE_INSERTED, Inserted, inserted
@@ -75,7 +75,9 @@ _COLUMNS = _Columns(
         "burst": "boolean",
         "later": "boolean",
         "key": "text",
+        "key_scope": "text",
         "trace": "text",
+        "started_by": "text",
         "finished_at": "bigint",
     }
 )
@@ -109,21 +111,24 @@ WITH fired AS ({_FIRE} RETURNING {TOLD_BY})
 {telling("%s", "'enqueued'", "fired")}
 """
 _ONE_FOR_EACH_KEY = """
-ON CONFLICT (key) WHERE key IS NOT NULL AND state IN ('queued', 'running') DO NOTHING RETURNING id, key
+ON CONFLICT (key, key_scope) WHERE key IS NOT NULL AND state IN ('queued', 'running') DO NOTHING
+RETURNING id, key, key_scope
 """
 # A key that the open transaction of a caller has inserted could only be waited for, and the writer waits for nobody.
 # So both take a lock of the key first: nodes share it, and a caller has it alone until his transaction ends.
 _KEY_LOCKS = int.from_bytes(b"okey")
 _TRY_KEYS = f"""
-SELECT key FROM unnest(%s::text[]) key
-WHERE NOT pg_try_advisory_xact_lock_shared({_KEY_LOCKS}, hashtext(current_schema() || '.' || key))
+SELECT key FROM unnest(%s::text[], %s::text[]) k (key, key_scope)
+WHERE NOT pg_try_advisory_xact_lock_shared({_KEY_LOCKS}, hashtext(current_schema() || '.' || key_scope || '.' || key))
 """
 _TAKE_KEYS = f"""
-SELECT pg_advisory_xact_lock({_KEY_LOCKS}, hashtext(%s || '.' || key))::text
-FROM (SELECT key FROM unnest(%s::text[]) key ORDER BY key) keys
+SELECT pg_advisory_xact_lock({_KEY_LOCKS}, hashtext(%s || '.' || key_scope || '.' || key))::text
+FROM (SELECT key, key_scope FROM unnest(%s::text[], %s::text[]) k (key, key_scope) ORDER BY key, key_scope) keys
 """
 _TRIES = 20
 _Fetch = Callable[[str, Sequence[Any]], Awaitable[Sequence[Row]]]
+_Key = tuple[str, str | None]
+"""A key, and where it is unique."""
 
 
 class KeyedInsert:
@@ -138,29 +143,35 @@ class KeyedInsert:
         if channel is not None:
             self._insert = f"""
             WITH arrived AS ({self._insert}), told AS MATERIALIZED (SELECT pg_notify(%s, ''))
-            SELECT id, key FROM arrived, told ORDER BY id"""
+            SELECT id, key, key_scope FROM arrived, told ORDER BY id"""
             self._told = (channel,)
-        self._known = f"SELECT key, id FROM {table} WHERE key = ANY (%s::text[]) AND state IN ('queued', 'running')"
+        self._known = f"""
+            SELECT key, key_scope, id FROM {table}
+            WHERE (key, key_scope) IN (SELECT * FROM unnest(%s::text[], %s::text[]))
+              AND key IS NOT NULL AND state IN ('queued', 'running')"""
 
-    async def insert_all(self, fetch: _Fetch, runs: Sequence[NewRun]) -> list[RunId]:
-        """Where a key is active already, the answer is that run's id."""
+    async def insert_all(self, fetch: _Fetch, runs: Sequence[NewRun]) -> RunIds:
+        """Where a key is active already in its scope, the answer is that run's id."""
         ids: dict[int, RunId] = {}
-        keys: dict[str, RunId] = {}
+        keys: dict[_Key, RunId] = {}
+        known: set[RunId] = set()
         places = list(enumerate(runs))
         for _ in range(_TRIES):
             rows = await fetch(self._insert, (*_COLUMNS.values([run for _, run in places]), *self._told))
-            plain = iter([RunId(id) for id, key in rows if key is None])
-            keys.update((key, RunId(id)) for id, key in rows if key is not None)
-            missing = {run.key for _, run in places if run.key is not None} - keys.keys()
+            plain = iter([RunId(id) for id, key, _ in rows if key is None])
+            keys.update(((key, scope), RunId(id)) for id, key, scope in rows if key is not None)
+            missing = _keys([run for _, run in places]) - keys.keys()
             if missing:
-                keys.update({key: RunId(id) for key, id in await fetch(self._known, (texts(sorted(missing)),))})
+                there = {(key, scope): RunId(id) for key, scope, id in await fetch(self._known, _arrays(missing))}
+                known.update(there.values())
+                keys.update(there)
             for place, run in places:
-                found = next(plain) if run.key is None else keys.get(run.key)
+                found = next(plain) if run.key is None else keys.get((run.key, run.key_scope))
                 if found is not None:
                     ids[place] = found
             places = [(place, run) for place, run in places if place not in ids]
             if not places:
-                return [ids[place] for place in range(len(runs))]
+                return RunIds([ids[place] for place in range(len(runs))], known)
             # The run that held the key ended between the two statements: it is free now.
         raise StoreUnavailable(f"the key {places[0][1].key!r} changes owners too fast; it is tried again")
 
@@ -210,11 +221,11 @@ async def _send(connection: Connection, query: str, values: tuple[Any, ...]) -> 
     return made
 
 
-async def insert_all(connection: Connection, runs: Sequence[NewRun]) -> list[RunId]:
-    """Insert rows. Where a key is active already, the answer is that run's id."""
+async def insert_all(connection: Connection, runs: Sequence[NewRun]) -> RunIds:
+    """Insert rows. Where a key is active already in its scope, the answer is that run's id."""
     if not any(run.key is not None for run in runs):
-        return await (await send_insert(connection, runs)).ids()
-    if busy := await fetch(connection, _TRY_KEYS, (_keys(runs),)):
+        return RunIds(await (await send_insert(connection, runs)).ids())
+    if busy := await fetch(connection, _TRY_KEYS, _arrays(_keys(runs))):
         raise KeyBusy(
             f"a transaction that is still open has enqueued with the key {busy[0][0]!r}; commit it, or try later"
         )
@@ -224,11 +235,17 @@ async def insert_all(connection: Connection, runs: Sequence[NewRun]) -> list[Run
 async def take_keys(fetch: _Fetch, schema: str, runs: Sequence[NewRun]) -> None:
     """For a caller's transaction: from here to its end, nobody else inserts these keys."""
     if any(run.key is not None for run in runs):
-        await fetch(_TAKE_KEYS, (schema, _keys(runs)))
+        await fetch(_TAKE_KEYS, (schema, *_arrays(_keys(runs))))
 
 
-def _keys(runs: Sequence[NewRun]) -> str | None:
-    return texts(sorted({run.key for run in runs if run.key is not None}))
+def _keys(runs: Sequence[NewRun]) -> set[_Key]:
+    return {(run.key, run.key_scope) for run in runs if run.key is not None}
+
+
+def _arrays(keys: Iterable[_Key]) -> tuple[str | None, str | None]:
+    """The keys and their scopes, each as one array."""
+    ordered = sorted(keys)
+    return texts([key for key, _ in ordered]), texts([scope for _, scope in ordered])
 
 
 def _is_plain(run: NewRun) -> bool:
@@ -239,6 +256,7 @@ def _is_plain(run: NewRun) -> bool:
         and run.session is None
         and run.key is None
         and run.trace is None
+        and run.started_by is None
         and run.expires_at is None
         and run.cause is None
         and run.reason is None

@@ -9,7 +9,7 @@ from ostinato.clock import Micros
 from ostinato.models.ids import RunId
 from ostinato.models.run import NewRun
 from ostinato.models.session import STALE
-from ostinato.stores.postgres.ends import count_from_finish, lock_ends
+from ostinato.stores.postgres.ends import count_from_finish, lock_ends, note_ends
 from ostinato.stores.postgres.events import last_event
 from ostinato.stores.postgres.finishes import end_rows, lock_schedules
 from ostinato.stores.postgres.inserts import (
@@ -40,6 +40,7 @@ class PostgresParts:
     add_output = staticmethod(add_output)
     end_runs = staticmethod(end_rows)
     count_from_finish = staticmethod(count_from_finish)
+    note_ends = staticmethod(note_ends)
     lock_schedules = staticmethod(lock_schedules)
     lock_ends = staticmethod(lock_ends)
     lock_sessions = staticmethod(lock_sessions)

@@ -11,7 +11,7 @@ from typing import Any
 
 from ostinato.clock import Micros
 from ostinato.errors import StoreError
-from ostinato.models.ids import NodeId, RunId
+from ostinato.models.ids import NodeId, RunId, RunIds
 from ostinato.models.run import Finish, NewRun, tells
 from ostinato.models.states import RunState
 from ostinato.stores.base import NONE_ENDED, Claim, Claimed, Finished
@@ -34,16 +34,16 @@ class PostgresRuns(Runs[Connection]):
 
     _database: Database
 
-    async def insert_runs(self, runs: Sequence[NewRun]) -> list[RunId]:
+    async def insert_runs(self, runs: Sequence[NewRun]) -> RunIds:
         if not runs:
-            return []
+            return RunIds()
         if any(run.key is not None for run in runs):
             return await self._database.write(lambda connection: insert_all(connection, runs), wakes=True)
 
         async def insert(connection: Connection) -> Answer[list[RunId]]:
             return (await send_insert(connection, runs)).ids
 
-        return await self._database.send(insert, wakes=True)
+        return RunIds(await self._database.send(insert, wakes=True))
 
     async def claim_runs(self, claim: Claim) -> Claimed:
         return (await self._write_and_claim(None, claim))[1]

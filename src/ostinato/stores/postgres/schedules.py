@@ -18,6 +18,7 @@ from ostinato.stores.rows import DUE_COLUMNS, load_due
 from ostinato.stores.sql.cancels import cancel_now
 from ostinato.stores.sql.schedules import Schedules
 from ostinato.stores.sql.telling import tell
+from ostinato.stores.sql.upstreams import answer_ends, unanswered, with_ends
 
 __all__ = ["PostgresSchedules"]
 
@@ -55,6 +56,7 @@ class PostgresSchedules(Schedules[Connection]):
         async def look(connection: Connection) -> Due:
             rows = await fetch(connection, _DUE, (horizon, limit))
             due = [load_due(row[:-3], *(tuple(map(RunId, ids)) for ids in row[-3:])) for row in rows]
+            due = await with_ends(connection, due)
             if len(rows) == limit:
                 return Due(due, rows[-1][9])
             return Due(
@@ -77,12 +79,16 @@ class PostgresSchedules(Schedules[Connection]):
             await connection.execute(
                 "SELECT id FROM schedules WHERE id = ANY (%s::bigint[]) ORDER BY id FOR NO KEY UPDATE", (ids,)
             )
-            moved = {ScheduleId(id) for (id,) in await fetch(connection, _MOVE, values)}
-            fired = [plan for plan in sorted_plans if plan.schedule_id in moved]
+            wanted = await unanswered(connection, sorted_plans)
+            move = values if len(wanted) == len(sorted_plans) else (now, *_moves(wanted))
+            moved = {ScheduleId(id) for (id,) in await fetch(connection, _MOVE, move)}
+            fired = [plan for plan in wanted if plan.schedule_id in moved]
             for plan in fired:
                 if plan.ending is not None:
                     await cancel_now(connection, self._parts, plan.cancel, plan.ending, now)
-            await self._parts.insert_fires(connection, [run for plan in fired for run in plan.runs], now)
+            runs = [run for plan in fired if not plan.follows for run in plan.runs]
+            await self._parts.insert_fires(connection, runs, now)
+            await answer_ends(connection, self._parts, [plan for plan in fired if plan.follows], now)
             told = await tell(connection, [notice for plan in fired for notice in plan.notices], now)
             return Fired([id for id in first if id in moved], told)
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ostinato.errors import StoreError
-from ostinato.models.ids import RunId
+from ostinato.models.ids import RunIds
 from ostinato.models.run import NewRun
 from ostinato.models.session import Mode
 from ostinato.stores.postgres.inserts import KeyedInsert, take_keys
@@ -62,7 +62,7 @@ class PostgresSharedLedger:
             )
         return True
 
-    async def insert_runs(self, caller: CallerConnection, runs: Sequence[NewRun]) -> list[RunId]:
+    async def insert_runs(self, caller: CallerConnection, runs: Sequence[NewRun]) -> RunIds:
         await take_keys(caller.fetch, self.schema, runs)
         insert = KeyedInsert(f'"{self.schema}".runs', self.channel)
         return await insert.insert_all(caller.fetch, list(map(_after_commit, runs)))

@@ -23,15 +23,17 @@ _RECALL = f"""
 UPDATE runs SET state = 'queued' WHERE id = ANY (:ids::bigint[]) AND state = 'running' AND kind = '{CheckIn.kind}'
 """
 _TELL = """
-UPDATE runs SET cause = :cause, cancel = :reason
+UPDATE runs SET cause = :cause, cancel = :reason, cancelled_by = :by::text
 WHERE id = ANY (:ids::bigint[]) AND state = 'running' AND cancel IS NULL RETURNING id
 """
 
 
-async def cancel_now(db: C, parts: Parts[C], ids: Sequence[RunId], ending: Ending, now: Micros) -> Cancelled:
-    """End queued runs and ask the nodes of running ones."""
+async def cancel_now(
+    db: C, parts: Parts[C], ids: Sequence[RunId], ending: Ending, now: Micros, by: str | None = None
+) -> Cancelled:
+    """End queued runs and ask the nodes of running ones; `by` says which person wants it."""
     await db.run(_RECALL, {"ids": sorted(ids)})
-    unstarted = await end_queued(db, parts, ids, ending, now)
+    unstarted = await end_queued(db, parts, ids, ending, now, by)
     # Who was asked before keeps the first reason.
-    rows = await db.fetch(_TELL, {"ids": sorted(ids), **ending._asdict()})
+    rows = await db.fetch(_TELL, {"ids": sorted(ids), **ending._asdict(), "by": by})
     return Cancelled(unstarted, sorted(RunId(id) for (id,) in rows))

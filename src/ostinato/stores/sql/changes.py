@@ -13,6 +13,8 @@ from ostinato.models.ids import RunId, ScheduleId
 from ostinato.models.live import ChangedSchedule, Changes, Position, PublishedRun
 from ostinato.stores.rows import (
     EVENT_COLUMNS,
+    SCHEDULE_OF,
+    begun_at,
     known_cause,
     known_words,
     load_all,
@@ -20,6 +22,7 @@ from ostinato.stores.rows import (
     load_progress,
     load_totals,
     moment,
+    shown_canceller,
 )
 from ostinato.stores.sql.access import AUDIT_COLUMNS, REMOVED_SCHEDULE, load_audit
 from ostinato.stores.sql.connection import Connection, Values
@@ -30,9 +33,9 @@ __all__ = ["changes_since"]
 
 # Without what may be large and is not told.
 _PUBLISHED_COLUMNS = (
-    "r.id, s.name, r.task, r.state, r.cause, r.reason, r.cancel, r.trigger, r.due_at, r.last_due_at, r.count, "
+    f"r.id, {SCHEDULE_OF}, r.task, r.state, r.cause, r.reason, r.cancel, r.trigger, r.due_at, r.last_due_at, r.count, "
     "r.ready_at, r.started_at, r.finished_at, r.attempt, r.totals, r.progress, r.error, r.lane, r.priority, r.session, "
-    "r.project, r.key, r.node, r.schedule_id, s.zone, r.trace"
+    "r.project, r.key, r.node, r.schedule_id, s.zone, r.trace, r.started_by, r.cancelled_by"
 )
 _CHANGED_COLUMNS = "s.id, s.name, s.version, s.enabled, s.broken, s.updated_at"
 # The verb as a literal: a prepared query does not know that the index audit_removed holds all of these.
@@ -89,14 +92,15 @@ def _told(row: Sequence[Any]) -> PublishedRun:
     # fmt: off
     (id, schedule, task, state, cause, reason, cancel, trigger, due_at, last_due_at, count, ready_at, started_at,
      finished_at, attempt, totals, progress, error, lane, priority, session, project, key, node, schedule_id,
-     zone, trace) = row
+     zone, trace, started_by, cancelled_by) = row
     state, trigger, reason = known_words(state, trigger, reason)
     return PublishedRun(
         RunId(id), schedule, task, state, known_cause(cause), reason, cancel if state == "running" else None, trigger,
-        from_micros(due_at), moment(last_due_at), count, from_micros(ready_at), moment(started_at),
-        moment(finished_at), attempt, load_totals(totals), load_progress(progress), error, lane, priority, session,
-        project, key or f"run-{id}", node, None if schedule_id is None else ScheduleId(schedule_id), zone,
-        trace_id_of(trace),
+        from_micros(due_at), moment(last_due_at), count, from_micros(ready_at),
+        moment(begun_at(state, started_at, ready_at, node)), moment(finished_at), attempt, load_totals(totals),
+        load_progress(progress), error, lane, priority, session, project, key or f"run-{id}", node,
+        None if schedule_id is None else ScheduleId(schedule_id), zone, trace_id_of(trace), started_by,
+        shown_canceller(state, cancelled_by),
     )
     # fmt: on
 

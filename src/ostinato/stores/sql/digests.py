@@ -11,6 +11,7 @@ import msgspec
 
 from ostinato.clock import Micros
 from ostinato.models.notification import NoticeKind, Rule
+from ostinato.stores.rows import SCHEDULE_OF
 from ostinato.stores.sql.connection import Connection, Values
 from ostinato.stores.sql.deliveries import new_key
 
@@ -27,9 +28,10 @@ r.finished_at >= :since AND r.finished_at < :now AND (:project::text IS NULL OR 
 """
 _STATES = f"SELECT r.state, sum(r.count) FROM runs r WHERE {_SCOPE} GROUP BY r.state"
 _WRONG = f"""
-SELECT coalesce(s.name, r.task, r.kind) AS subject, count(*) FROM runs r LEFT JOIN schedules s ON s.id = r.schedule_id
+SELECT coalesce({SCHEDULE_OF}, r.task, r.kind) AS subject, count(*)
+FROM runs r LEFT JOIN schedules s ON s.id = r.schedule_id
 WHERE {_SCOPE} AND (r.state = 'failed' OR r.cause = 'errors')
-GROUP BY coalesce(s.name, r.task, r.kind) ORDER BY 2 DESC, 1 LIMIT {_MOST_SUBJECTS}
+GROUP BY coalesce({SCHEDULE_OF}, r.task, r.kind) ORDER BY 2 DESC, 1 LIMIT {_MOST_SUBJECTS}
 """
 _OPEN = """
 SELECT count(*) FROM incidents WHERE closed_at IS NULL AND (:project::text IS NULL OR project = :project)

@@ -17,6 +17,7 @@ from ostinato.models.policy import notify_of
 from ostinato.models.run import Ending, Finish
 from ostinato.models.run_notices import notice_of
 from ostinato.models.states import RunState, check_transition
+from ostinato.models.upstream import EndedRun
 from ostinato.models.work_kinds import counted_as, subject_of
 from ostinato.stores.runs import NONE_ENDED, Unstarted
 from ostinato.stores.sql.connection import Connection
@@ -29,7 +30,8 @@ __all__ = ["end_queued", "wait_for_finish"]
 C = TypeVar("C", bound=Connection)
 
 _END = """
-UPDATE runs SET state = :state, cause = :cause, reason = :reason, finished_at = :now, waiting = FALSE
+UPDATE runs SET state = :state, cause = :cause, reason = :reason, cancelled_by = :by::text, finished_at = :now,
+                waiting = FALSE
 WHERE id = ANY (:ids::bigint[]) AND state = 'queued' RETURNING id, schedule_id, session
 """
 _ENDED = """
@@ -41,24 +43,30 @@ _TOLD = frozenset({RunState.EXPIRED, RunState.FAILED})
 _LOCK = "SELECT id FROM schedules WHERE id = :id AND after_finish IS NOT NULL FOR NO KEY UPDATE"
 _WAIT = """
 UPDATE schedules SET next_at = NULL
-WHERE id = :id AND after_finish IS NOT NULL AND paused_since IS NULL AND next_at > :now
+WHERE id = :id AND after_finish IS NOT NULL AND broken IS NULL AND paused_since IS NULL AND next_at > :now
   AND EXISTS (SELECT 1 FROM runs WHERE schedule_id = schedules.id AND state IN ('queued', 'running'))
 """
 
 
-async def end_queued(db: C, parts: Parts[C], ids: Sequence[RunId], ending: Ending, now: Micros) -> Unstarted:
+async def end_queued(
+    db: C, parts: Parts[C], ids: Sequence[RunId], ending: Ending, now: Micros, by: str | None = None
+) -> Unstarted:
     """End those of the runs that are still queued, and tell it if that is what people have to know."""
     check_transition(RunState.QUEUED, ending.state)
     if not ids:
         return NONE_ENDED
     await parts.lock_ends(db, ids)
-    rows = await db.fetch(_END, {"ids": sorted(ids), "state": ending.state, **ending._asdict(), "now": now})
+    values = {"ids": sorted(ids), "state": ending.state, **ending._asdict(), "now": now, "by": by}
+    rows = await db.fetch(_END, values)
     ended = sorted(RunId(id) for id, _, _ in rows)
     answer = Unstarted(ended)
     if ended and ending.state in _TOLD:
         finishes = [_finish(row, ending, now) for row in await db.fetch(_ENDED, {"ids": ended})]
         answer = Unstarted(ended, finishes, await tell(db, [notice_of(finish) for finish in finishes], now))
     await parts.count_from_finish(db, {schedule_id: now for _, schedule_id, _ in rows if schedule_id is not None})
+    scheduled = [(id, schedule_id) for id, schedule_id, _ in rows if schedule_id is not None]
+    if scheduled:
+        await parts.note_ends(db, [EndedRun(RunId(id), of, ending.state, now) for id, of in scheduled])
     sessions = {session for _, _, session in rows if session is not None}
     if sessions:
         await note_runs(db, EventKind.DROPPED if ending.state is RunState.SKIPPED else EventKind.FINISHED, ended, now)

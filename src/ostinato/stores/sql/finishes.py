@@ -10,21 +10,24 @@ from collections.abc import Sequence
 from typing import NamedTuple, TypeVar
 
 from ostinato.clock import Micros
+from ostinato.models.finishes import cancelled
 from ostinato.models.ids import RunId, ScheduleId
-from ostinato.models.run import Finish, cancelled, concerns_people
+from ostinato.models.run import Finish, concerns_people
 from ostinato.models.run_notices import broken_notice, notice_of
 from ostinato.models.session import used
 from ostinato.models.states import Cause, RunState
 from ostinato.stores.rows import load_ending
 from ostinato.stores.runs import NOTHING_TOLD, Told
-from ostinato.stores.sql.access import REMOVED_AFTER_RUN
+from ostinato.stores.sql.after_run import end_schedules
 from ostinato.stores.sql.budgets import settle_costs
 from ostinato.stores.sql.connection import Connection, Values
 from ostinato.stores.sql.given_up import mark_given_up
 from ostinato.stores.sql.output import drop_tails, keep_tails
 from ostinato.stores.sql.parts import Parts
 from ostinato.stores.sql.pauses import end_pauses, find_paused
+from ostinato.stores.sql.recovery import recover
 from ostinato.stores.sql.telling import tell
+from ostinato.stores.sql.upstreams import ended_runs
 
 __all__ = ["Written", "find_lost", "finish_all"]
 
@@ -98,7 +101,7 @@ _FORGET_FAILURES = "UPDATE schedules SET failures = 0 WHERE id = ANY (:ids::bigi
 _COUNT_FAILURE = "UPDATE schedules SET failures = failures + 1 WHERE id = :id"
 _TRIP = """
 UPDATE schedules SET enabled = FALSE, broken = :broken, version = version + 1, updated_at = :at
-WHERE id = :id AND failures >= :break_after AND enabled
+WHERE id = :id AND failures >= :break_after::bigint AND enabled
 """
 # What a success of an older policy would shorten stays.
 _FRESHEN = """
@@ -107,16 +110,8 @@ FROM unnest(:ids::bigint[], :until::bigint[]) f (schedule_id, fresh_at)
 WHERE s.id = f.schedule_id AND (s.fresh_at IS NULL OR s.fresh_at < f.fresh_at)
 """
 _ENABLED = "SELECT id FROM schedules WHERE id = ANY (:ids::bigint[]) AND enabled"
-_REST = "UPDATE schedules SET next_at = NULL WHERE id = ANY (:ids::bigint[])"
-_DELETE_FINISHED = """
-DELETE FROM schedules WHERE id = :id AND next_at IS NULL AND broken IS NULL AND NOT orphaned
-   AND (enabled OR remaining = 0)
-   AND NOT EXISTS (SELECT 1 FROM runs WHERE schedule_id = schedules.id AND state IN ('queued', 'running'))
-RETURNING name
-"""
-_NOTE_DELETED = f"""
-INSERT INTO audit (at, who, door, verb, object, detail) VALUES (:at, {REMOVED_AFTER_RUN}, :name, '{{}}')
-"""
+# What follows others has no time of its own at which it could be tried.
+_REST = "UPDATE schedules SET next_at = CASE WHEN follows THEN NULL ELSE :probe_at::bigint END WHERE id = :id"
 
 
 async def finish_all(db: C, parts: Parts[C], finishes: Sequence[Finish], now: Micros | None = None) -> Written:
@@ -148,7 +143,7 @@ async def _tell(db: Connection, ended: Sequence[Finish], broken: Sequence[Schedu
     if not concerning:
         return NOTHING_TOLD
     notices = [notice_of(finish) for finish in concerning]
-    tripped = {finish.schedule_id: finish for finish in ended if finish.breaks and finish.schedule_id in broken}
+    tripped = {finish.schedule_id: finish for finish in ended if finish.broken and finish.schedule_id in broken}
     notices += [broken_notice(finish) for finish in tripped.values()]
     return await tell(db, notices, max(now, *(finish.finished_at for finish in concerning)))
 
@@ -245,15 +240,14 @@ async def _follow(db: C, parts: Parts[C], ended: Sequence[Finish]) -> list[Sched
         broken = await _breaker(db, parts, scheduled)
         await parts.count_from_finish(db, {id: finish.finished_at for id, finish in scheduled})
         await _freshen(db, scheduled)
+        await parts.note_ends(db, ended_runs(ended))
+        broken += await end_schedules(db, scheduled)
     in_session = [(finish.session, finish) for finish in ended if finish.session is not None]
     if in_session:
         for session, finish in in_session:
             if finish.throttled is not None:
                 await db.run(_THROTTLE, {"key": session, "throttled": finish.throttled})
         await parts.give_turns(db, {session for session, _ in in_session})
-    for id, at in {id: finish.finished_at for id, finish in scheduled if finish.delete_schedule}.items():
-        for (name,) in await db.fetch(_DELETE_FINISHED, {"id": id}):
-            await db.run(_NOTE_DELETED, {"at": at, "name": name})
     return broken
 
 
@@ -268,6 +262,9 @@ async def _freshen(db: Connection, scheduled: Sequence[tuple[ScheduleId, Finish]
 async def _breaker(db: C, parts: Parts[C], scheduled: Sequence[tuple[ScheduleId, Finish]]) -> list[ScheduleId]:
     """Count failed scheduled runs, or forget the count; answers the schedules for which it was one too many."""
     counted = [(id, finish) for id, finish in scheduled if finish.breaks is not None]
+    for id, finish in counted:
+        if finish.probe is not None and not finish.breaks:
+            await recover(db, id, finish.finished_at)
     failing = {"ids": [id for id, finish in counted if finish.breaks]}
     if not failing["ids"]:
         if counted:
@@ -286,5 +283,8 @@ async def _breaker(db: C, parts: Parts[C], scheduled: Sequence[tuple[ScheduleId,
     if tripped:
         paused = await find_paused(db, "s.id = ANY (:ids::bigint[])", {"ids": tripped})
         await end_pauses(db, parts, paused, max(finish.finished_at for _, finish in counted))
-        await db.run(_REST, {"ids": tripped})
+        for id, finish in counted:
+            if id in tripped and finish.breaks:
+                probe_at = None if finish.probe is None else finish.finished_at + finish.probe
+                await db.run(_REST, {"id": id, "probe_at": probe_at})
     return sorted(tripped)

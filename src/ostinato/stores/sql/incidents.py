@@ -22,6 +22,7 @@ from ostinato.models.incident import (
 )
 from ostinato.models.live import ChangedIncident
 from ostinato.models.notification import known_kind, known_kinds
+from ostinato.models.project import NO_PROJECT
 from ostinato.stores.rows import known_state
 from ostinato.stores.sql.connection import Connection, given, where
 from ostinato.stores.sql.deliveries import ALONE, PENDING_CHANNELS
@@ -50,6 +51,7 @@ _CONDITIONS = {
     "subject": "i.subject = :subject",
     "project": "i.project = :project",
 }
+_WITHOUT_PROJECT = {"project": "i.project IS NULL"}
 _STATES = {IncidentState.OPEN: "i.closed_at IS NULL", IncidentState.CLOSED: "i.closed_at IS NOT NULL"}
 _CHANGED = f"""
 SELECT {_COLUMNS}, i.changed_at, i.turned_at FROM incidents i
@@ -85,12 +87,12 @@ SELECT id, is_manual FROM (
     SELECT r.id, r.trigger = 'manual' FROM incidents i
     JOIN runs r ON CASE WHEN r.kind = 'function' THEN r.task ELSE r.kind END = i.subject
     WHERE i.id = :id AND i.schedule IS NULL AND {_IN_ITS_TIME}
-      AND r.schedule_id IS NULL AND (r.kind = 'function' OR r.session IS NOT NULL)
+      AND r.schedule_id IS NULL AND r.schedule_name IS NULL AND (r.kind = 'function' OR r.session IS NOT NULL)
     UNION ALL
     SELECT r.id, r.trigger = 'manual' FROM incidents i
     JOIN runs f ON f.id = i.last_run JOIN runs r ON r.kind = f.kind AND r.work = f.work
     WHERE i.id = :id AND i.schedule IS NULL AND i.subject LIKE f.kind || ' %' AND {_IN_ITS_TIME}
-      AND r.schedule_id IS NULL AND r.session IS NULL) found
+      AND r.schedule_id IS NULL AND r.schedule_name IS NULL AND r.session IS NULL) found
 ORDER BY is_manual, id DESC LIMIT :limit
 """
 _REPEATED = "SELECT retry_of, id, state, reason FROM runs WHERE retry_of = ANY (:ids::bigint[]) ORDER BY id DESC"
@@ -130,7 +132,7 @@ async def _list_of(
     db: Connection, wanted: IncidentFilter, state: IncidentState, before: int | None, known: int
 ) -> list[Incident]:
     """The newest of a state, read in the order of an index: behind this id, as many as are still wanted."""
-    clauses, values = given(wanted, _CONDITIONS)
+    clauses, values = given(wanted, _CONDITIONS | _WITHOUT_PROJECT if wanted.project == NO_PROJECT else _CONDITIONS)
     clauses.append(_STATES[state])
     if before is not None:
         clauses.append("i.id < :before_id")

@@ -58,7 +58,7 @@ SELECT {_COLUMNS} FROM runs WHERE id = (SELECT max(id) FROM (
 _CUTOFF = "SELECT (SELECT cutoff_at FROM sessions WHERE key = :key) AS cutoff_at"
 _LOOK = f"SELECT c.cutoff_at, a.* FROM ({_CUTOFF}) c LEFT JOIN ({_ACTIVE}) a ON true ORDER BY a.id"
 _LOOK_AT_NEWEST = f"SELECT c.cutoff_at, a.* FROM ({_CUTOFF}) c LEFT JOIN ({_NEWEST}) a ON true"
-_KNOWN = "SELECT id, cause, result FROM runs WHERE key = :key"
+_KNOWN = "SELECT id, cause, result FROM runs WHERE key = :key AND key_scope = :scope"
 _MOST_TRACES = 8_000
 """How many characters the traces of a burst may have: those of about a hundred messages."""
 # To the end of the work's text, if it begins as that of the message does: the same task, or the same agent. Another
@@ -193,7 +193,8 @@ async def _look(db: Connection, message: Message) -> tuple[Sent | None, Micros |
     """
     if message.run.key is not None:
         found = "mode IS NOT NULL" if message.joinable is not None else "state IN ('queued', 'running')"
-        known = await db.fetch(f"{_KNOWN} AND {found} LIMIT 1", {"key": message.run.key})
+        of = {"key": message.run.key, "scope": message.run.key_scope}
+        known = await db.fetch(f"{_KNOWN} AND {found} LIMIT 1", of)
         if known:
             return known_message(*known[0]), None, []
     query = _CUTOFF

@@ -1,6 +1,7 @@
-"""Runs as people read them: lists, spans of time, and counts, each from an index.
+"""Runs as people read them: lists and counts, each from an index.
 
-Called by runs.py, inside a read. Neighbours: changes.py for what changed, rows.py and brief.py for the models.
+Called by runs.py, inside a read. Neighbours: timeline.py for spans of time, changes.py for what changed, rows.py and
+brief.py for the models.
 """
 
 from __future__ import annotations
@@ -10,12 +11,14 @@ from typing import Any
 
 from ostinato.clock import SECOND, Micros
 from ostinato.models.ids import ScheduleId
+from ostinato.models.project import NO_PROJECT
 from ostinato.models.run import Run, RunFilter
 from ostinato.models.states import ACTIVE, ENDS, Cause, RunState
 from ostinato.stores.base import RunCounts, StateCount
 from ostinato.stores.brief import BRIEF_COLUMNS, load_brief
 from ostinato.stores.rows import ATTEMPT_COLUMNS, RUN_COLUMNS, known_state, load_all, load_attempt, load_run
-from ostinato.stores.sql.connection import Connection, Dialect, Values, given, where
+from ostinato.stores.searching import matching
+from ostinato.stores.sql.connection import Connection, Values, given, where
 
 __all__ = [
     "answered_due",
@@ -25,30 +28,10 @@ __all__ = [
     "late_runs",
     "list_runs",
     "load_count",
-    "runs_between",
     "tally_ended",
 ]
 
 _UNHAPPY = ENDS - {RunState.SUCCEEDED}
-_DUE_IN_SPAN = "(r.due_at <= :end AND coalesce(r.last_due_at, r.due_at) >= :start)"
-_TOUCHES_SPAN = f"(r.finished_at <= :end OR r.started_at <= :end OR {_DUE_IN_SPAN})"
-# Of what has ended only what did so in the span or later, found by columns that the index holds.
-_ENDED_IN_SPAN: dict[Dialect, tuple[str, str]] = {
-    "sqlite": (
-        f"""
-        WHERE r.finished_at >= :start AND (r.finished_at <= :end OR r.started_at <= :end OR r.due_at <= :end)
-          AND {_TOUCHES_SPAN}""",
-        "r.finished_at DESC",
-    ),
-    "postgres": (
-        f"""
-        JOIN (SELECT id, finished_at FROM runs
-              WHERE finished_at >= :start AND (finished_at <= :end OR started_at <= :end OR due_at <= :end)) k
-          ON k.id = r.id
-        WHERE {_TOUCHES_SPAN}""",
-        "k.finished_at DESC",
-    ),
-}
 _ACTIVE = {
     RunState.RUNNING: "SELECT id FROM runs WHERE state = 'running'",
     RunState.QUEUED: (
@@ -56,12 +39,6 @@ _ACTIVE = {
         "SELECT id FROM runs WHERE state = 'queued' AND waiting = TRUE"
     ),
 }
-# One for each partial index of what is active: together they would be a scan of the whole ledger.
-_ACTIVE_IN_SPAN = (
-    f"r.state = 'running' AND (r.started_at <= :end OR {_DUE_IN_SPAN})",
-    f"r.state = 'queued' AND r.waiting = FALSE AND {_DUE_IN_SPAN}",
-    f"r.state = 'queued' AND r.waiting = TRUE AND {_DUE_IN_SPAN}",
-)
 _READY = """
 (SELECT count(*) FROM runs WHERE state = 'queued' AND waiting = FALSE AND ready_at <= :now)
 + (SELECT count(*) FROM runs WHERE state = 'queued' AND waiting = TRUE)
@@ -98,7 +75,13 @@ _CONDITIONS = {
     "due_from": "coalesce(r.last_due_at, r.due_at) >= :due_from",
     "due_until": "r.due_at <= :due_until",
     "before_id": "r.id < :before_id",
+    "from_id": "r.id >= :from_id",
 }
+_WITHOUT_PROJECT = {"project": "r.project IS NULL"}
+# A session of its own is no name that somebody gave.
+_SEARCHED = """
+(r.schedule_id IN (SELECT id FROM schedules WHERE {name}) OR {removed} OR {task} OR (r.mode IS NOT NULL AND {session}))
+"""
 _ANSWERED = """
 SELECT due_at, last_due_at FROM runs WHERE schedule_id = :id AND state IN ('succeeded', 'queued', 'running')
    AND due_at <= :end AND coalesce(last_due_at, due_at) >= :start
@@ -107,7 +90,10 @@ SELECT due_at, last_due_at FROM runs WHERE schedule_id = :id AND state IN ('succ
 
 async def list_runs(db: Connection, wanted: RunFilter) -> list[Run]:
     """The newest runs of a filter."""
-    clauses, values = given(wanted, _CONDITIONS)
+    clauses, values = given(wanted, _CONDITIONS | _WITHOUT_PROJECT if wanted.project == NO_PROJECT else _CONDITIONS)
+    if wanted.removed is not None:
+        # Only where there are such rows: every other list is read in the order of one index.
+        clauses, values = _with_removed(clauses), {**values, "removed": wanted.removed}
     if wanted.states:
         states = ", ".join(f"'{state}'" for state in wanted.states)
         clauses.append(f"r.state IN ({states})")
@@ -120,7 +106,19 @@ async def list_runs(db: Connection, wanted: RunFilter) -> list[Run]:
     if wanted.causes:
         clauses.append("r.cause = ANY (:causes::text[])")
         values["causes"] = wanted.causes
+    if wanted.search:
+        matches, values["search"] = matching(db.dialect, wanted.search)
+        columns = {"name": "name", "removed": "r.schedule_name", "task": "r.task", "session": "r.session"}
+        clauses.append(_SEARCHED.format(**{name: matches.format(column) for name, column in columns.items()}))
     return await find_runs(db, where(clauses), values, wanted.limit, brief=wanted.brief)
+
+
+def _with_removed(clauses: Sequence[str]) -> list[str]:
+    """The conditions, with the rows of removed schedules of this name beside those of the schedule."""
+    of_schedule, of_removed = _CONDITIONS["schedule_id"], "r.schedule_name = :removed"
+    if of_schedule not in clauses:
+        return [*clauses, of_removed]
+    return [f"({of_schedule} OR {of_removed})" if clause == of_schedule else clause for clause in clauses]
 
 
 async def find_runs(
@@ -139,25 +137,6 @@ async def find_runs(
     for row in await db.fetch(_ATTEMPTS, {"ids": tried}) if tried else ():
         earlier.setdefault(row[0], []).append(load_attempt(row))
     return load_all(lambda row: load_run(row, earlier.get(row[0], ())), rows, "run")
-
-
-async def runs_between(
-    db: Connection, start: Micros, end: Micros, schedule_ids: Sequence[ScheduleId] | None, limit: int
-) -> tuple[list[Run], bool]:
-    """What is active and touches the span, then what ended last; oldest first, and whether there are more."""
-    values = {"start": start, "end": end, "schedules": schedule_ids}
-    of_these = "" if schedule_ids is None else "AND r.schedule_id = ANY (:schedules::bigint[])"
-    found: list[Run] = []
-    async with db.snapshot():
-        for condition in _ACTIVE_IN_SPAN:
-            # By a sum, so that the order does not lead through the whole ledger instead of the index.
-            wanted, left = f"WHERE {condition} {of_these}", limit + 1 - len(found)
-            found += await find_runs(db, wanted, values, left, order="r.id + 0 DESC", brief=True)
-        ended, order = _ENDED_IN_SPAN[db.dialect]
-        left = limit + 1 - len(found)
-        found += await find_runs(db, f"{ended} {of_these}", values, left, order=order, brief=True)
-    # Cut before it is sorted: a run that is under way for long has a low number, and is wanted before what has ended.
-    return sorted(found[:limit], key=lambda run: run.id), len(found) > limit
 
 
 async def count_runs(db: Connection, now: Micros, late_before: Micros) -> RunCounts:

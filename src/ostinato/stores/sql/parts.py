@@ -7,9 +7,10 @@ from typing import Any, Protocol, TypeVar
 
 from ostinato.clock import Micros
 from ostinato.models.event import EventKind
-from ostinato.models.ids import RunId, ScheduleId
+from ostinato.models.ids import RunId, RunIds, ScheduleId
 from ostinato.models.output import OutputPart
 from ostinato.models.run import Finish, NewRun
+from ostinato.models.upstream import EndedRun
 from ostinato.stores.sql.connection import Connection, Values
 
 __all__ = ["Inserted", "Parts"]
@@ -32,8 +33,8 @@ class Parts(Protocol[C_contra]):
         """Insert runs of due times; a due time that has its row already gets no second one."""
         ...
 
-    async def insert_all(self, db: C_contra, runs: Sequence[NewRun], /) -> list[RunId]:
-        """Insert rows. Where a key is active already, the answer is that run's id."""
+    async def insert_all(self, db: C_contra, runs: Sequence[NewRun], /) -> RunIds:
+        """Insert rows. Where a key is active already in its scope, the answer is that run's id."""
         ...
 
     async def insert_new(self, db: C_contra, run: NewRun, /) -> RunId:
@@ -67,6 +68,10 @@ class Parts(Protocol[C_contra]):
     async def count_from_finish(self, db: C_contra, finished: Mapping[ScheduleId, Micros], /) -> None:
         """Set the next due time of schedules that count from the end of their last run; the caller has locked them. One
         that has come and was not recorded stays: it is to have its row."""
+        ...
+
+    async def note_ends(self, db: C_contra, ended: Sequence[EndedRun], /) -> None:
+        """Note ends of runs for the schedules that follow theirs, and make those due; the caller has locked them."""
         ...
 
     async def lock_schedules(self, db: C_contra, finishes: Sequence[Finish], /) -> None:

@@ -6,21 +6,22 @@ Whoever puts runs into a session, or ends some of one, names it to the writer, w
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Generic, TypeVar
 
 from ostinato.clock import Micros
 from ostinato.models.ids import NodeId, RunId
-from ostinato.models.run import ClaimedRun, Ending, NewRun, Report, Run
+from ostinato.models.run import ClaimedRun, Ending, NewRun, OuterRun, Report, Run
 from ostinato.models.states import Cause
 from ostinato.stores.base import Bound, Cancelled, Claimed, Stale
 from ostinato.stores.rows import CLAIM_COLUMNS, load_claimed
-from ostinato.stores.sql import changes, given_up, output, overview, tasks
+from ostinato.stores.sql import changes, given_up, output, overview, slots, tasks, timeline, upstreams
 from ostinato.stores.sql.arrivals import let_in
 from ostinato.stores.sql.bound import LOST, queue_bound, start_bound
 from ostinato.stores.sql.cancels import cancel_now
 from ostinato.stores.sql.connection import Connection, Database, Dialect, reading
 from ostinato.stores.sql.ends import wait_for_finish
+from ostinato.stores.sql.first_active import first_active
 from ostinato.stores.sql.given_up import COUNT_GIVEN_UP, forget_given_up
 from ostinato.stores.sql.parts import Parts
 
@@ -35,9 +36,10 @@ UPDATE runs SET state = 'running', token = 1, attempt = 1, node = :node, started
 # In a user session it waits its turn again.
 _REPEAT = """
 INSERT INTO runs (schedule_id, kind, task, work, policy, lane, priority, state, trigger, due_at, ready_at, project,
-                  session, mode, waiting, retry_of, trace)
+                  session, mode, waiting, retry_of, trace, started_by)
 SELECT schedule_id, kind, task, work, policy, lane, priority, 'queued', 'manual', :now::bigint, :now::bigint, project,
-       t.turn, CASE WHEN t.turn IS NOT NULL THEN 'queue' END, t.turn IS NOT NULL, id, :trace::text
+       t.turn, CASE WHEN t.turn IS NOT NULL THEN 'queue' END, t.turn IS NOT NULL, id, :trace::text,
+       :by::text
 FROM runs, (
     SELECT CASE WHEN mode IS NOT NULL THEN session ELSE :turn::text END AS turn FROM runs WHERE id = :id
 ) t
@@ -69,6 +71,17 @@ LIMIT 1000
 _EXPLAIN = """
 UPDATE runs SET cause = :cause, reason = :reason
 WHERE id = ANY (:ids::bigint[]) AND state = 'queued' AND reason IS DISTINCT FROM :reason
+"""
+# What is aside queues up like a run whose time comes later.
+_ASIDE = """
+UPDATE runs SET waiting = TRUE, later = TRUE, burst = FALSE, ready_at = :back_at, cause = :cause, reason = :reason
+WHERE session = ANY (:sessions::text[]) AND task = :task AND state = 'queued' AND mode IS NOT NULL AND node IS NULL
+  AND NOT later AND ready_at < :ready_before RETURNING id
+"""
+_BACK = """
+UPDATE runs SET ready_at = :now, cause = NULL, reason = NULL
+WHERE state = 'queued' AND waiting = TRUE AND later = TRUE AND cause = :cause
+  AND task IN (SELECT t.value FROM nodes n, {} WHERE n.lost_at IS NULL) RETURNING id
 """
 
 
@@ -143,10 +156,15 @@ class Runs(ABC, Generic[C]):
         )
 
     async def repeat_run(
-        self, id: RunId, now: Micros, turn: str | None = None, trace: str | None = None
+        self,
+        id: RunId,
+        now: Micros,
+        turn: str | None = None,
+        trace: str | None = None,
+        by: str | None = None,
     ) -> RunId | None:
         async def repeat(db: C) -> RunId | None:
-            rows = await db.fetch(_REPEAT, {"id": id, "now": now, "turn": turn, "trace": trace})
+            rows = await db.fetch(_REPEAT, {"id": id, "now": now, "turn": turn, "trace": trace, "by": by})
             if not rows:
                 return None
             new, session, schedule_id = rows[0]
@@ -183,9 +201,9 @@ class Runs(ABC, Generic[C]):
 
         await self._database.write(report, once=False)
 
-    async def cancel_runs(self, ids: Sequence[RunId], ending: Ending, now: Micros) -> Cancelled:
+    async def cancel_runs(self, ids: Sequence[RunId], ending: Ending, now: Micros, by: str | None = None) -> Cancelled:
         return await self._database.write(
-            lambda db: cancel_now(db, self._parts, ids, ending, now),
+            lambda db: cancel_now(db, self._parts, ids, ending, now, by),
             wakes=True,
             sessions=await self._sessions_of(ids),
         )
@@ -211,19 +229,48 @@ class Runs(ABC, Generic[C]):
         values = {"ids": ids, "cause": cause, "reason": reason}
         await self._database.write(lambda db: db.run(_EXPLAIN, values), once=False)
 
+    async def step_aside(
+        self, sessions: Collection[str], task: str, ready_before: Micros, back_at: Micros, reason: str
+    ) -> int:
+        of = {"sessions": sorted(sessions), "task": task, "ready_before": ready_before}
+        as_it_is = {"back_at": back_at, "cause": Cause.UNKNOWN_TASK, "reason": reason}
+
+        async def aside(db: C) -> int:
+            rows = await db.fetch(_ASIDE, {**of, **as_it_is})
+            await self._parts.give_turns(db, sessions)
+            return len(rows)
+
+        return await self._database.write(aside, wakes=True, sessions=sessions)
+
+    async def step_back(self, now: Micros) -> int:
+        async def back(db: C) -> int:
+            of = {"now": now, "cause": Cause.UNKNOWN_TASK}
+            return len(await db.fetch(_BACK.format(_TASKS[db.dialect]), of))
+
+        return await self._database.write(back, wakes=True)
+
+    async def lend_slot(self, outer: OuterRun, to: RunId) -> str | None:
+        return await self._database.write(lambda db: slots.lend_slot(db, outer, to), wakes=True)
+
+    async def take_back_slot(self, outer: OuterRun, to: RunId) -> None:
+        await self._database.write(lambda db: slots.take_back_slot(db, outer, to))
+
     async def get_run(self, id: RunId) -> Run | None:
         found = await self._database.read(lambda db: overview.find_runs(db, "WHERE r.id = :id", {"id": id}, 1))
         return found[0] if found else None
 
     list_runs = reading(overview.list_runs)
-    runs_between = reading(overview.runs_between)
+    runs_between = reading(timeline.runs_between)
+    count_runs_between = reading(timeline.count_runs_between)
     count_runs = reading(overview.count_runs)
     count_active = reading(overview.count_active)
     late_runs = reading(overview.late_runs)
     running_tasks = reading(tasks.running_tasks)
+    first_active = reading(first_active)
     tally_ended = reading(overview.tally_ended)
     answered_due = reading(overview.answered_due)
     changes_since = reading(changes.changes_since)
+    upstreams_of = reading(upstreams.upstreams_of)
     read_output = reading(output.read_output)
     output_mark = reading(output.output_mark)
     list_given_up = reading(given_up.list_given_up)

@@ -11,12 +11,13 @@ from typing import Any
 
 from ostinato.clock import SECOND, Micros, from_micros
 from ostinato.models.ids import ScheduleId
+from ostinato.models.project import NO_PROJECT
 from ostinato.models.schedule import RecentRun, ScheduleFilter, ScheduleRow, ScheduleSort, ScheduleState
-from ostinato.models.states import Cause
+from ostinato.models.states import Cause, RunState
 from ostinato.stores.base import StateCount
 from ostinato.stores.brief import BRIEF_COLUMNS, load_brief
 from ostinato.stores.rows import SCHEDULE_COLUMNS, known_cause, known_state, load_all, load_schedule
-from ostinato.stores.searching import glob_of, regex_of
+from ostinato.stores.searching import matching
 from ostinato.stores.sql.connection import Connection, Dialect, given, where
 from ostinato.stores.sql.overview import load_count
 
@@ -27,17 +28,21 @@ _LOOKED_AT = 10
 """So many runs for each schedule of a page, before PostgreSQL asks every schedule for its last one."""
 
 _ACTIVE_RUNS = "(SELECT count(*) FROM runs WHERE schedule_id = s.id AND state IN ('queued', 'running'))"
+# With the condition of the index runs_active, word for word.
+_QUEUED_RUNS = f"{_ACTIVE_RUNS.removesuffix(')')} AND state = 'queued')"
 _RUNLESS = "NOT EXISTS (SELECT 1 FROM runs WHERE schedule_id = s.id)"
 _SEARCHED = ("name", "task", "note", "project")
 
 # What is neither broken nor orphaned nor switched off: a switch that went off with the last of so many runs is not off.
 _AT_WORK = "s.broken IS NULL AND NOT s.orphaned AND (s.enabled OR s.remaining = 0)"
-_ON = f"{_AT_WORK} AND (s.next_at IS NOT NULL OR {_ACTIVE_RUNS} > 0)"
-_FINISHED = f"{_AT_WORK} AND s.next_at IS NULL AND {_ACTIVE_RUNS} = 0"
+# What follows others is due when they end.
+_FOLLOWS = "s.follows AND s.remaining IS DISTINCT FROM 0"
+_ON = f"{_AT_WORK} AND (s.next_at IS NOT NULL OR ({_FOLLOWS}) OR {_ACTIVE_RUNS} > 0)"
+_FINISHED = f"{_AT_WORK} AND s.next_at IS NULL AND NOT ({_FOLLOWS}) AND {_ACTIVE_RUNS} = 0"
 
-_RUN = 2 + len(SCHEDULE_COLUMNS.split(","))
-"""Where the last run begins in a row: after the schedule, its key, and how many of its runs are active."""
-_COUNTED = tuple(state for state in ScheduleState if state is not ScheduleState.RUNNING)
+_RUN = 3 + len(SCHEDULE_COLUMNS.split(","))
+"""Where the last run begins in a row: after the schedule, its key, and how many of its runs are active and queued."""
+_COUNTED = tuple(state for state in ScheduleState if state not in (ScheduleState.RUNNING, ScheduleState.FAILING))
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +97,18 @@ _STATES = {
     ScheduleState.PAUSED: f"s.paused_since IS NOT NULL AND {_ON}",
     ScheduleState.FINISHED: _FINISHED,
     ScheduleState.ORPHANED: "s.orphaned = TRUE",
+    # From the few that ever failed, by the index of what did not succeed, to those that have not succeeded since.
+    ScheduleState.FAILING: f"""
+        s.id IN (SELECT f.schedule_id FROM runs f
+                 WHERE f.state = 'failed' AND f.state NOT IN ('succeeded', 'queued', 'running'))
+        AND '{RunState.FAILED}' = (SELECT state FROM runs WHERE schedule_id = s.id AND state IN ('succeeded', 'failed')
+                                   ORDER BY id DESC LIMIT 1)""",
 }
 _CONDITIONS = {
     "owner": "(s.owner = :owner OR substr(s.owner, 1, length(:owner) + 1) = :owner || ':')",
     "project": "s.project = :project",
 }
+_WITHOUT_PROJECT = {"project": "s.project IS NULL"}
 _UNKNOWN = "(s.task IS NOT NULL AND s.task = ANY (:unknown::text[]))"
 _BY_TASK = {ScheduleState.BROKEN: f"OR {_UNKNOWN}"} | dict.fromkeys(
     (ScheduleState.ON, ScheduleState.OFF, ScheduleState.PAUSED, ScheduleState.FINISHED), f"AND NOT {_UNKNOWN}"
@@ -252,14 +264,14 @@ def _hint(db: Connection, wanted: ScheduleFilter) -> str:
 
 def _clauses(db: Connection, wanted: ScheduleFilter) -> tuple[list[str], dict[str, Any]]:
     """What the schedules `s` of this filter have in common."""
-    clauses, values = given(wanted, _CONDITIONS)
+    clauses, values = given(wanted, _CONDITIONS | _WITHOUT_PROJECT if wanted.project == NO_PROJECT else _CONDITIONS)
     values |= {"names": wanted.names, "ids": wanted.ids, "unknown": wanted.unknown}
     if wanted.names:
         clauses.append("s.name = ANY (:names::text[])")
     if wanted.ids:
         clauses.append("s.id = ANY (:ids::bigint[])")
     if wanted.search:
-        matches, values["search"] = _matching(db.dialect, wanted.search)
+        matches, values["search"] = matching(db.dialect, wanted.search)
         clauses.append(f"({' OR '.join(matches.format(f's.{column}') for column in _SEARCHED)})")
     if wanted.enabled is not None:
         clauses.append("s.enabled = TRUE" if wanted.enabled else "s.enabled = FALSE")
@@ -268,15 +280,6 @@ def _clauses(db: Connection, wanted: ScheduleFilter) -> tuple[list[str], dict[st
         if wanted.unknown and wanted.state in _BY_TASK:
             clauses[-1] = f"(({clauses[-1]}) {_BY_TASK[wanted.state]})"
     return clauses, values
-
-
-def _matching(dialect: Dialect, search: str) -> tuple[str, str]:
-    """How a column is looked through, and for what: plainly if that is enough, which is four times as fast."""
-    if dialect == "sqlite":
-        return "{} GLOB :search", glob_of(search)
-    if search.isascii():
-        return 'strpos(lower({} COLLATE "C"), :search) > 0', search.lower()
-    return "{} ~ :search", regex_of(search)
 
 
 async def recent_runs(db: Connection, ids: Sequence[ScheduleId], count: int) -> dict[ScheduleId, list[RecentRun]]:
@@ -307,15 +310,15 @@ async def scheduled_tasks(db: Connection) -> set[str]:
 
 def _listed_columns(key: str) -> str:
     """The SELECT list of what _load_listed takes: a schedule `s` with a key, and its last run `r`."""
-    return f"{SCHEDULE_COLUMNS}, {key}, {_ACTIVE_RUNS}, {BRIEF_COLUMNS}"
+    return f"{SCHEDULE_COLUMNS}, {key}, {_ACTIVE_RUNS}, {_QUEUED_RUNS}, {BRIEF_COLUMNS}"
 
 
 def _load_listed(row: Sequence[Any]) -> ScheduleRow:
     """A schedule in a list, from _listed_columns."""
-    key, active = row[_RUN - 2 : _RUN]
+    key, active, queued = row[_RUN - 3 : _RUN]
     last_run = load_brief(row[_RUN:]) if row[_RUN] is not None else None
-    schedule = load_schedule(row[: _RUN - 2], last_run, bool(active))
-    return ScheduleRow(schedule, (key, schedule.name), active)
+    schedule = load_schedule(row[: _RUN - 3], last_run, bool(active))
+    return ScheduleRow(schedule, (key, schedule.name), active, queued)
 
 
 def _load_recent(row: Sequence[Any]) -> RecentRun:

@@ -39,15 +39,16 @@ from ostinato.stores.drafts import (
 )
 from ostinato.stores.rows import DUE_COLUMNS, load_due
 from ostinato.stores.schedules import Late
-from ostinato.stores.sql import freshness, schedule_pages, tasks
+from ostinato.stores.sql import freshness, schedule_pages, tasks, upstreams
 from ostinato.stores.sql.cancels import cancel_now
 from ostinato.stores.sql.connection import Connection, Database, Values, reading
-from ostinato.stores.sql.ends import wait_for_finish
+from ostinato.stores.sql.ends import end_queued, wait_for_finish
 from ostinato.stores.sql.given_up import mark_removed
 from ostinato.stores.sql.incidents import close_incidents, drop_repeats
 from ostinato.stores.sql.parts import Parts
 from ostinato.stores.sql.pauses import end_pauses, find_paused
 from ostinato.stores.sql.replans import replan_now
+from ostinato.stores.sql.upstreams import break_followers, forget_ends, relate
 
 __all__ = ["Schedules"]
 
@@ -80,15 +81,17 @@ ON CONFLICT (name) DO NOTHING RETURNING name
 """
 _UPDATE = f"""
 UPDATE schedules AS s SET {", ".join(f"{name} = n.{name}" for name in _CHANGED_TYPES if name != "id")},
+                          off_by = CASE WHEN n.enabled = s.enabled THEN s.off_by END,
+                          off_at = CASE WHEN n.enabled = s.enabled THEN s.off_at END,
                           version = s.version + 1, updated_at = :now
 FROM {_given(_CHANGED_TYPES)} WHERE s.id = n.id
 """
 _VERSION = "SELECT version FROM schedules WHERE name = :name AND id = :id FOR NO KEY UPDATE"
 _LOCK = "SELECT version FROM schedules WHERE id = :id FOR NO KEY UPDATE"
 _CHANGE = """
-UPDATE schedules SET enabled = :enabled, broken = :broken, off_note = :off_note, anchor_at = :anchor_at,
-                     next_at = :next_at, remaining = :remaining, overrides = :overrides, failures = 0,
-                     version = version + 1, updated_at = :now
+UPDATE schedules SET enabled = :enabled, broken = NULL, off_note = :off_note, off_by = :off_by, off_at = :off_at,
+                     anchor_at = :anchor_at, next_at = :next_at, remaining = :remaining, overrides = :overrides,
+                     failures = 0, version = version + 1, updated_at = :now
 WHERE id = :id AND version = :version RETURNING id
 """
 # Only what would still be due at `since`: a fire that was recorded meanwhile has moved it on.
@@ -96,6 +99,7 @@ _PAUSE = """
 UPDATE schedules SET next_at = :next_at, paused_since = coalesce(paused_since, :since), paused_cause = :cause,
                      paused_reason = :reason, updated_at = :now
 WHERE id = :id AND version = :version AND next_at = :since AND enabled AND broken IS NULL AND NOT orphaned
+  AND NOT follows
 RETURNING id
 """
 _TAKE_BACK = """
@@ -118,8 +122,8 @@ _FORGET_INCIDENTS = """
 UPDATE incidents SET closed_at = :now, changed_at = :now, turned_at = :now, closed_reason = :reason
 WHERE closed_at IS NULL AND subject = (SELECT name FROM schedules WHERE id = :id) RETURNING id
 """
-_ENABLED_AGAIN = f"""
-UPDATE incidents SET closed_at = :now, changed_at = :now, turned_at = :now, closed_reason = 'the schedule was enabled'
+_SWITCHED = f"""
+UPDATE incidents SET closed_at = :now, changed_at = :now, turned_at = :now, closed_reason = :switched
 WHERE closed_at IS NULL AND cause = '{SWITCHED_OFF}' AND subject = (SELECT name FROM schedules WHERE id = :id)
 """
 _UNDECLARED = "s.owner = 'code' AND s.origin = :origin AND NOT s.orphaned AND s.name <> ALL (:declared::text[])"
@@ -144,6 +148,11 @@ SELECT id FROM runs
 WHERE schedule_id = ANY (:ids::bigint[]) AND state IN ('queued', 'running') AND kind = '{CheckIn.kind}'
 """
 _OTHER_WORK = Ending(Cause.CANCELLED, "its schedule does other work now")
+_OFF = Ending(Cause.CANCELLED, "its schedule was switched off while it waited for another attempt")
+_RETRIES = """
+SELECT id FROM runs r WHERE schedule_id = :id AND state = 'queued'
+   AND EXISTS (SELECT 1 FROM attempts WHERE run_id = r.id)
+"""
 _TRIES = 5
 
 
@@ -160,7 +169,14 @@ class Schedules(Generic[C]):
 
     async def insert_schedule(self, draft: ScheduleDraft, now: Micros) -> bool:
         values = {**_new([draft], now), "now": now}
-        return bool(await self._database.write(lambda db: db.fetch(_INSERT, values), wakes=True))
+
+        async def insert(db: C) -> bool:
+            is_new = bool(await db.fetch(_INSERT, values))
+            if is_new and draft.follows:
+                await relate(db, [draft])
+            return is_new
+
+        return await self._database.write(insert, wakes=True)
 
     async def get_schedule(self, name: str) -> Schedule | None:
         found = await self.list_schedules(ScheduleFilter(names=(name,), sort=ScheduleSort.NAME))
@@ -194,7 +210,8 @@ class Schedules(Generic[C]):
         return await self._database.write(edit, wakes=True)
 
     async def change_schedule(self, id: ScheduleId, version: int, change: ScheduleChange, now: Micros) -> bool:
-        values = {**asdict(change), "id": id, "version": version, "now": now}
+        switched = "the schedule was enabled" if change.enabled else "the schedule was disabled"
+        values = {**asdict(change), "id": id, "version": version, "now": now, "switched": switched}
 
         async def write(db: C) -> bool:
             await db.run(_LOCK, values)
@@ -203,11 +220,13 @@ class Schedules(Generic[C]):
             if not await db.fetch(_CHANGE, values):
                 return False
             await wait_for_finish(db, id, now)
-            if change.broken is None:
-                await db.run(_ENABLED_AGAIN, values)
+            await forget_ends(db, [id])
+            await db.run(_SWITCHED, values)
             if not change.enabled:
                 # Recorded ahead of its due time, which for a disabled schedule never comes.
                 await self._give_up_turns(db, await db.fetch(_TAKE_BACK, values))
+            if change.ends_retries:
+                await self._end_retries(db, id, now)
             return True
 
         return await self._database.write(write, wakes=True, sessions=await self._sessions_of(id))
@@ -230,6 +249,7 @@ class Schedules(Generic[C]):
             await mark_removed(db, id)
             closed = await db.fetch(_FORGET_INCIDENTS, values)
             await drop_repeats(db, [incident for (incident,) in closed], REMOVED)
+            await break_followers(db, id, now)
             await db.run("DELETE FROM schedules WHERE id = :id", values)
             await self._give_up_turns(db, sessions)
             return True
@@ -240,6 +260,7 @@ class Schedules(Generic[C]):
         values = {**asdict(pause), "id": id, "version": version, "now": now}
         return bool(await self._database.write(lambda db: db.fetch(_PAUSE, values)))
 
+    followers_of = reading(upstreams.followers_of)
     next_fresh_at = reading(freshness.next_fresh_at)
 
     async def tell_late(self, now: Micros, limit: int) -> Late:
@@ -282,6 +303,7 @@ class Schedules(Generic[C]):
     async def _put(self, db: C, drafts: Sequence[ScheduleDraft], now: Micros) -> None:
         """Put schedules inside the caller's transaction; of a name that is given twice the last counts."""
         left = {draft.name: draft for draft in drafts}
+        related: list[ScheduleDraft] = []
         for _ in range(_TRIES):
             # What is damaged of a schedule is mended by what its draft says.
             rows = await db.fetch(_KNOWN, {"names": list(left)}, exact=False)
@@ -293,11 +315,17 @@ class Schedules(Generic[C]):
             if changed:
                 columns = {name: [getattr(one, name) for one in changed] for name in _CHANGED_TYPES}
                 await db.run(_UPDATE, {**columns, "now": now})
-                await self._follow_switches(db, {one.id: one for one in known}, changed, now)
+                before = {one.id: one for one in known}
+                await self._follow_switches(db, before, changed, now)
+                again = [one for one in changed if before[one.id].follows and _begins_anew(before[one.id], one)]
+                await forget_ends(db, [one.id for one in again])
+                related += again + [one for one in changed if one.follows and not before[one.id].follows]
             if left:
                 for (name,) in await db.fetch(_INSERT, {**_new(list(left.values()), now), "now": now}):
-                    del left[name]
+                    if (inserted := left.pop(name)).follows:
+                        related.append(inserted)
             if not left:
+                await relate(db, related)
                 return
             # Somebody else inserted those meanwhile: they are seen now.
         raise StoreUnavailable(f"the schedule {next(iter(left))!r} keeps being added and removed; it is tried again")
@@ -314,6 +342,12 @@ class Schedules(Generic[C]):
                 await wait_for_finish(db, ScheduleId(one.id), now)
             if before.enabled and not one.enabled:
                 await self._give_up_turns(db, await db.fetch(_TAKE_BACK, {"id": one.id, "now": now}))
+                await self._end_retries(db, ScheduleId(one.id), now)
+
+    async def _end_retries(self, db: C, id: ScheduleId, now: Micros) -> None:
+        """Cancel what waits for another attempt; what runs goes on."""
+        rows = await db.fetch(_RETRIES, {"id": id})
+        await end_queued(db, self._parts, [RunId(run) for (run,) in rows], _OFF, now)
 
     async def _await_no_more(
         self, db: C, known: Sequence[StoredSchedule], changed: Sequence[StoredSchedule], now: Micros
@@ -335,6 +369,11 @@ class Schedules(Generic[C]):
         paused = await find_paused(db, "s.id = ANY (:ids::bigint[])", {"ids": ids})
         ended = await end_pauses(db, self._parts, [one for one in paused if ends_pause(one, drafts[one.name])], now)
         return [replace(one, next_at=ended[one.id]) if one.id in ended else one for one in known]
+
+
+def _begins_anew(before: StoredSchedule, after: StoredSchedule) -> bool:
+    """Whether a schedule that follows others has another timing or switch."""
+    return (before.timing, before.enabled, before.broken) != (after.timing, after.enabled, after.broken)
 
 
 def _mended(before: StoredSchedule, after: StoredSchedule) -> str:

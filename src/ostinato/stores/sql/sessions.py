@@ -88,12 +88,12 @@ class Sessions(Generic[C]):
             lambda db: send_all(db, self._parts, messages, now), wakes=True, sessions=sessions
         )
 
-    async def stop(self, key: str, *, everything: bool, now: Micros) -> Stopped:
+    async def stop(self, key: str, *, everything: bool, now: Micros, by: str | None = None) -> Stopped:
         async def stop(db: C) -> Stopped:
             ids = await self._stopped(db, key, now) if everything else await _oldest(db, key)
             if ids is None:
                 return Stopped()
-            done = await cancel_now(db, self._parts, ids, STOPPED, now) if ids else None
+            done = await cancel_now(db, self._parts, ids, STOPPED, now, by) if ids else None
             stopped = Stopped() if done is None else Stopped(cancelled=len(done.asked), dropped=len(done.ended))
             await note(db, EventKind.STOPPED, key, now, cancelled=stopped.cancelled, dropped=stopped.dropped)
             return stopped

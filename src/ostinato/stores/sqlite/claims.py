@@ -17,6 +17,7 @@ from ostinato.stores.base import NONE_ENDED, Claim, Claimed, Unstarted
 from ostinato.stores.rows import CLAIM_COLUMNS, load_claimed
 from ostinato.stores.sql.ends import end_queued
 from ostinato.stores.sql.events import note_runs
+from ostinato.stores.sql.slots import BORROWED
 from ostinato.stores.sqlite.given_up import ANY_GIVEN_UP, MAY_START
 from ostinato.stores.sqlite.parts import PARTS
 from ostinato.stores.sqlite.query import Connection, fetch, fetch_value
@@ -24,21 +25,26 @@ from ostinato.stores.sqlite.turns import give_late_turns
 
 __all__ = ["claim_now"]
 
-_LANES = """
-SELECT name, max_running - (SELECT count(*) FROM runs WHERE state = 'running' AND lane = lanes.name),
+_LANES = f"""
+SELECT name, max_running - (SELECT count(*) FROM runs WHERE state = 'running' AND lane = lanes.name)
+             + {BORROWED.format(lane="lanes.name")},
        rate_count, rate_per, rate_from
 FROM lanes WHERE NOT paused AND EXISTS (SELECT 1 FROM runs WHERE state = 'queued' AND waiting = 0 AND lane = lanes.name)
 """
 _PRIORITY = "SELECT max(priority) FROM runs WHERE state = 'queued' AND waiting = 0 AND lane = ? AND priority < ?"
 _PICK_WHERE = """
 SELECT {columns} FROM runs r LEFT JOIN schedules s ON s.id = r.schedule_id
-WHERE r.state = 'queued' AND r.waiting = 0 AND r.lane = ? AND r.priority = ? AND r.ready_at <= ?
+WHERE r.state = 'queued' AND r.waiting = 0 AND r.lane = ? AND {of} AND r.ready_at <= ?
   AND (r.task IS NULL OR r.task IN (SELECT value FROM json_each(?))) AND (r.expires_at IS NULL OR r.expires_at > ?)
   AND (r.burst = 0 OR r.ready_at <= ?) AND r.node IS NULL {unless}
 ORDER BY r.ready_at, r.id LIMIT ?
 """
-_PICK = _PICK_WHERE.format(columns=CLAIM_COLUMNS, unless="")
-_PICK_FREE = _PICK_WHERE.format(columns=CLAIM_COLUMNS, unless=f"AND {MAY_START}")
+_LEVEL = "r.priority = ?"
+_PICK = _PICK_WHERE.format(columns=CLAIM_COLUMNS, of=_LEVEL, unless="")
+_PICK_FREE = _PICK_WHERE.format(columns=CLAIM_COLUMNS, of=_LEVEL, unless=f"AND {MAY_START}")
+# By a slot that is counted already: that of a run that waits for it.
+_LENT = "r.slot_of IS NOT NULL AND EXISTS (SELECT 1 FROM runs o WHERE o.id = r.slot_of AND o.state = 'running')"
+_PICK_LENT = _PICK_WHERE.format(columns=CLAIM_COLUMNS, of=_LENT, unless=f"AND {MAY_START}")
 _LATER = """
 SELECT ready_at FROM runs
 WHERE state = 'queued' AND waiting = 0 AND lane = ? AND priority = ? AND ready_at > ? AND ready_at < ? AND burst = 0
@@ -78,6 +84,9 @@ async def claim_now(connection: Connection, claim: Claim) -> Claimed:
         room = min(free, share)
         if room <= 0:
             crowded = True
+            if free <= 0 < share:
+                of = (lane, claim.horizon, claim.tasks_json, claim.now, claim.now, share)
+                picked += map(load_claimed, fetch(connection, _PICK_LENT, of))
             continue
         bucket = None if rate[0] is None else Bucket(Rate(rate[0], rate[1]), rate[2]).at(claim.now)
         allowed = room if bucket is None else min(room, bucket.holds(claim.now))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from operator import attrgetter
 from typing import Any
 
-from ostinato.models.ids import RunId
+from ostinato.models.ids import RunId, RunIds
 from ostinato.models.run import NewRun
 from ostinato.stores.sqlite.batches import ROWS, batched, placeholders
 from ostinato.stores.sqlite.query import Connection, fetch
@@ -18,10 +18,12 @@ _COLUMNS = """kind, task, work, policy, trigger, due_at, ready_at, lane, state, 
                   finished_at"""
 _INSERT = f"INSERT INTO runs ({_COLUMNS}) VALUES {placeholders(24, 1)}"
 _INSERT_BATCH = f"INSERT INTO runs ({_COLUMNS}) VALUES {placeholders(24)}"
-# Most runs are not traced, and do not pay for the column.
-_INSERT_TRACED = f"INSERT INTO runs ({_COLUMNS}, trace) VALUES {placeholders(25, 1)}"
-_INSERT_BATCH_TRACED = f"INSERT INTO runs ({_COLUMNS}, trace) VALUES {placeholders(25)}"
-_trace_of = attrgetter("trace")
+# Most runs have no key, are not traced and were not asked for by a person, and do not pay for the columns.
+_RARE = attrgetter("key_scope", "trace", "started_by")
+_NOTHING = (None, None, None)
+_INSERT_RARE = f"INSERT INTO runs ({_COLUMNS}, key_scope, trace, started_by) VALUES {placeholders(27, 1)}"
+_INSERT_BATCH_RARE = f"INSERT INTO runs ({_COLUMNS}, key_scope, trace, started_by) VALUES {placeholders(27)}"
+_KNOWN = "SELECT id FROM runs WHERE key = ? AND key_scope = ? AND state IN ('queued', 'running')"
 
 
 def insert_due(connection: Connection, runs: Sequence[NewRun]) -> None:
@@ -37,22 +39,23 @@ def insert_due_one(connection: Connection, run: NewRun) -> list[RunId]:
     return [RunId(id) for (id,) in rows]
 
 
-def insert_all(connection: Connection, runs: Sequence[NewRun]) -> list[RunId]:
-    """Insert rows inside the caller's transaction. Where a key is active already, the answer is that run's id."""
+def insert_all(connection: Connection, runs: Sequence[NewRun]) -> RunIds:
+    """Insert rows inside the caller's transaction. Where a key is active already in its scope, the answer is that run's
+    id."""
     if not runs:
-        return []
+        return RunIds()
     if any(run.key is not None for run in runs):
-        return [_insert_keyed(connection, run) for run in runs]
+        return _insert_keyed(connection, runs)
     _insert(connection, runs)
     # Nobody else writes during the transaction, so the ids are consecutive.
     last = connection.last_insert_rowid()
-    return [RunId(id) for id in range(last - len(runs) + 1, last + 1)]
+    return RunIds([RunId(id) for id in range(last - len(runs) + 1, last + 1)])
 
 
 def _insert(connection: Connection, runs: Sequence[NewRun], on_conflict: str = "") -> None:
-    if any(map(_trace_of, runs)):
-        batch, one = _INSERT_BATCH_TRACED, _INSERT_TRACED
-        rows = [(*_values(run), run.trace) for run in runs]
+    if any(_RARE(run) != _NOTHING for run in runs):
+        batch, one = _INSERT_BATCH_RARE, _INSERT_RARE
+        rows = [(*_values(run), *_RARE(run)) for run in runs]
     else:
         batch, one = _INSERT_BATCH, _INSERT
         rows = [_values(run) for run in runs]
@@ -61,12 +64,16 @@ def _insert(connection: Connection, runs: Sequence[NewRun], on_conflict: str = "
     connection.executemany(f"{one} {on_conflict}", rows[whole:])
 
 
-def _insert_keyed(connection: Connection, run: NewRun) -> RunId:
-    if run.key is not None:
-        known = fetch(connection, "SELECT id FROM runs WHERE key = ? AND state IN ('queued', 'running')", (run.key,))
+def _insert_keyed(connection: Connection, runs: Sequence[NewRun]) -> RunIds:
+    ids, new = RunIds(), set[RunId]()
+    for run in runs:
+        known = [] if run.key is None else fetch(connection, _KNOWN, (run.key, run.key_scope))
         if known:
-            return RunId(known[0][0])
-    return insert_one(connection, run)
+            ids.append(RunId(known[0][0]))
+        else:
+            ids.append(insert_one(connection, run))
+            new.add(ids[-1])
+    return RunIds(ids, set(ids) - new)
 
 
 def insert_one(connection: Connection, run: NewRun) -> RunId:
@@ -77,7 +84,8 @@ def insert_one(connection: Connection, run: NewRun) -> RunId:
 
 def _one(run: NewRun) -> tuple[str, tuple[Any, ...]]:
     """The statement for a run, and its values."""
-    return (_INSERT, _values(run)) if run.trace is None else (_INSERT_TRACED, (*_values(run), run.trace))
+    rare = _RARE(run)
+    return (_INSERT, _values(run)) if rare == _NOTHING else (_INSERT_RARE, (*_values(run), *rare))
 
 
 def _values(run: NewRun) -> tuple[Any, ...]:

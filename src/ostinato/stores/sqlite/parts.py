@@ -7,16 +7,18 @@ from typing import Any
 
 from ostinato.clock import Micros
 from ostinato.models.event import EventKind
-from ostinato.models.ids import RunId, ScheduleId
+from ostinato.models.ids import RunId, RunIds, ScheduleId
 from ostinato.models.output import OutputPart
 from ostinato.models.run import Finish, NewRun
+from ostinato.models.upstream import EndedRun
 from ostinato.stores.sql.arrivals import let_in
 from ostinato.stores.sql.connection import Values
 from ostinato.stores.sql.events import note, note_runs
+from ostinato.stores.sql.followers import FOLLOWERS_OF, NOTE, WAKE, note_values
 from ostinato.stores.sqlite.finishes import end_rows
 from ostinato.stores.sqlite.inserts import insert_all, insert_due, insert_due_one, insert_one
 from ostinato.stores.sqlite.output import add_output
-from ostinato.stores.sqlite.query import Connection, fetch_readable
+from ostinato.stores.sqlite.query import Connection, fetch, fetch_readable
 from ostinato.stores.sqlite.turns import give_turns
 
 __all__ = ["PARTS", "SqliteParts"]
@@ -30,6 +32,7 @@ UPDATE schedules SET next_at = ?1 + after_finish WHERE id = ?2 AND after_finish 
 """
 
 
+_ANY_FOLLOWER = "SELECT 1 FROM schedule_upstreams LIMIT 1"
 _RESULT = "UPDATE runs SET result = ? WHERE id = ?"
 
 
@@ -58,7 +61,7 @@ class SqliteParts:
             elif ids:
                 give_turns(db, [run.session])
 
-    async def insert_all(self, db: Connection, runs: Sequence[NewRun]) -> list[RunId]:
+    async def insert_all(self, db: Connection, runs: Sequence[NewRun]) -> RunIds:
         return insert_all(db, runs)
 
     async def insert_new(self, db: Connection, run: NewRun) -> RunId:
@@ -97,6 +100,12 @@ class SqliteParts:
 
     async def count_from_finish(self, db: Connection, finished: Mapping[ScheduleId, Micros]) -> None:
         db.executemany(_COUNT, [(at, id) for id, at in finished.items()])
+
+    async def note_ends(self, db: Connection, ended: Sequence[EndedRun]) -> None:
+        if fetch(db, _ANY_FOLLOWER):
+            values = note_values(ended)
+            await db.run(NOTE, values)
+            await db.run(WAKE, {"ids": [id for (id,) in await db.fetch(FOLLOWERS_OF, values)]})
 
     async def lock_schedules(self, db: Connection, finishes: Sequence[Finish]) -> None: ...
 

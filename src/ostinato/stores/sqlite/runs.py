@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ostinato.clock import Micros
-from ostinato.models.ids import NodeId, RunId
+from ostinato.models.ids import NodeId, RunIds
 from ostinato.models.run import Finish, NewRun, tells
 from ostinato.stores.base import Claim, Claimed, Finished
 from ostinato.stores.sql.finishes import finish_all
@@ -28,7 +28,7 @@ class SqliteRuns(Runs[Connection]):
 
     _database: Database
 
-    async def insert_runs(self, runs: Sequence[NewRun]) -> list[RunId]:
+    async def insert_runs(self, runs: Sequence[NewRun]) -> RunIds:
         return await self._database.submit(lambda connection: insert_all(connection, runs), wakes=True)
 
     async def claim_runs(self, claim: Claim) -> Claimed:

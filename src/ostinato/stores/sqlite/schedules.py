@@ -19,6 +19,7 @@ from ostinato.stores.rows import DUE_COLUMNS, load_due
 from ostinato.stores.sql.cancels import cancel_now
 from ostinato.stores.sql.schedules import Schedules
 from ostinato.stores.sql.telling import tell
+from ostinato.stores.sql.upstreams import answer_ends, unanswered, with_ends
 from ostinato.stores.sqlite.database import Database
 from ostinato.stores.sqlite.given_up import given_up_of
 from ostinato.stores.sqlite.query import Connection, fetch
@@ -32,7 +33,7 @@ class SqliteSchedules(Schedules[Connection]):
     _database: Database
 
     async def due_schedules(self, horizon: Micros, limit: int, *, shown: bool = False) -> Due:
-        def look(connection: Connection) -> Due:
+        async def look(connection: Connection) -> Due:
             rows = fetch(
                 connection,
                 f"SELECT {DUE_COLUMNS} FROM schedules s WHERE s.next_at <= ? ORDER BY s.next_at LIMIT ?",
@@ -45,12 +46,13 @@ class SqliteSchedules(Schedules[Connection]):
             due = [
                 load_due(row, active.get(row[0], ()), waiting.get(row[0], ()), given_up.get(row[0], ())) for row in rows
             ]
+            due = await with_ends(connection, due)
             if len(rows) == limit:
                 return Due(due, rows[-1][9])
             later = fetch(connection, "SELECT min(next_at) FROM schedules WHERE next_at > ?", (horizon,))
             return Due(due, later[0][0])
 
-        return await self._database.query(look)
+        return await self._database.read(look)
 
     async def record_fires(self, plans: Sequence[FirePlan], now: Micros) -> Fired:
         async def record(connection: Connection) -> Fired:
@@ -58,8 +60,9 @@ class SqliteSchedules(Schedules[Connection]):
             changed: list[ScheduleId] = []
             held = {id for (id,) in fetch(connection, "SELECT id FROM schedules WHERE paused_since IS NOT NULL")}
             runs: list[NewRun] = []
+            following: list[FirePlan] = []
             notices: list[Notice] = []
-            for plan in plans:
+            for plan in await unanswered(connection, plans):
                 connection.execute(
                     "UPDATE schedules SET next_at = ?, remaining = ?, enabled = ?, broken = ?, "
                     "paused_since = NULL, paused_reason = NULL, "
@@ -81,7 +84,10 @@ class SqliteSchedules(Schedules[Connection]):
                 )
                 if connection.changes():
                     moved.append(plan.schedule_id)
-                    runs.extend(plan.runs)
+                    if plan.follows:
+                        following.append(plan)
+                    else:
+                        runs.extend(plan.runs)
                     notices.extend(plan.notices)
                     if plan.schedule_id in held or not plan.enabled or plan.broken is not None:
                         changed.append(plan.schedule_id)
@@ -90,6 +96,7 @@ class SqliteSchedules(Schedules[Connection]):
             # Only of these: a fire is no change, and its update leaves the index of changes alone.
             connection.executemany("UPDATE schedules SET updated_at = ? WHERE id = ?", [(now, id) for id in changed])
             await self._parts.insert_fires(connection, runs, now)
+            await answer_ends(connection, self._parts, following, now)
             return Fired(moved, await tell(connection, notices, now))
 
         return await self._database.write(record, wakes=True)

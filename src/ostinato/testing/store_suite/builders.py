@@ -118,7 +118,7 @@ def plan(schedule_id: ScheduleId, **fields: Any) -> FirePlan:
 
 
 def change(**fields: Any) -> ScheduleChange:
-    given = {"enabled": True, "broken": None, "off_note": None, "anchor_at": NOW, "next_at": NOW, "remaining": None}
+    given = {"enabled": True, "off_note": None, "anchor_at": NOW, "next_at": NOW, "remaining": None}
     return ScheduleChange(**{**given, **fields})
 
 

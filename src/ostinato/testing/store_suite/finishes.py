@@ -7,7 +7,6 @@ import asyncio
 import pytest
 
 from ostinato.clock import SECOND, from_micros
-from ostinato.models.access import AuditFilter
 from ostinato.models.ids import RunId, ScheduleId
 from ostinato.models.incident import RepeatedRun
 from ostinato.models.run import INTERRUPTED, ClaimedRun, Ending, Report, RunFilter
@@ -18,7 +17,6 @@ from ostinato.testing.store_suite.builders import (
     HOUR,
     MINUTE,
     NOW,
-    all_runs,
     change,
     claim,
     claim_one,
@@ -407,25 +405,6 @@ async def test_a_cancelled_or_expired_run_counts_as_an_end_for_the_next_due_time
         else:
             await store.runs.claim_runs(claim(now=NOW + 9))
         assert (await schedule(store, name)).next_run_at == from_micros(NOW + 9 + HOUR)
-
-
-async def test_delete_after_run_leaves_a_schedule_that_is_due_again(store: Store) -> None:
-    run = await fired(store, await put(store), DUE)
-    await store.runs.finish_runs([finish(run, delete_schedule=True)])
-    assert (await schedule(store)).next_run_at is not None
-    assert await store.access.list_audit(AuditFilter()) == []
-
-
-async def test_delete_after_run_takes_a_finished_schedule_and_its_rows(store: Store) -> None:
-    id = await put(store, next_at=None)
-    run = await fired(store, id, DUE)
-    done = await store.runs.finish_runs([finish(run, delete_schedule=True, output=said("gone"))])
-    assert list(done.lost) == []
-    assert await store.schedules.get_schedule("report") is None
-    assert await all_runs(store) == []
-    assert await printed(store, run.id) == ""
-    (entry,) = await store.access.list_audit(AuditFilter())
-    assert (entry.who, entry.door, entry.verb, entry.object) == ("ostinato", "engine", "schedule.remove", "report")
 
 
 async def test_a_repeated_run_has_the_same_work_and_policy(store: Store) -> None:

@@ -97,6 +97,18 @@ async def test_a_key_that_is_active_answers_the_run_that_has_it(store: Store, st
     assert len(await store.runs.list_runs(RunFilter())) == 1
 
 
+async def test_a_key_belongs_to_a_task_to_a_kind_of_other_work_or_to_a_scope_that_tasks_share(store: Store) -> None:
+    shell = new_run(key="k", kind="shell", task=None)
+    shared = [new_run(key="k", scope="users"), new_run(key="k", scope="users", task="other")]
+    ids = await store.runs.insert_runs([new_run(key="k"), new_run(key="k", task="other"), shell, *shared])
+    assert len(set(ids)) == 4
+    assert ids[3] == ids[4]
+    again = await store.runs.insert_runs([new_run(key="k", task="other"), new_run(key="k", task="users")])
+    assert again[0] == ids[1]
+    assert again.known == {ids[1]}
+    assert again[1] not in ids, "a scope is no task of the same name"
+
+
 async def test_a_key_is_free_again_when_its_run_has_ended(store: Store) -> None:
     (id,) = await store.runs.insert_runs([new_run(key="k")])
     await store.runs.finish_runs([finish(await claim_one(store))])

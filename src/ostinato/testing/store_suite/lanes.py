@@ -14,7 +14,18 @@ from ostinato.models.lane import Lane, Rate, parse_rate
 from ostinato.models.run import CLEARED, ClaimedRun
 from ostinato.models.states import Cause, RunState
 from ostinato.stores.base import Claimed, Cleared, Store
-from ostinato.testing.store_suite.builders import HOUR, MINUTE, NOW, claim, claim_one, finish, ids, new_run, put, retry
+from ostinato.testing.store_suite.builders import (
+    HOUR,
+    MINUTE,
+    NOW,
+    claim,
+    claim_one,
+    finish,
+    ids,
+    new_run,
+    put,
+    retry,
+)
 from ostinato.testing.store_suite.mailbox import outcome, outcomes, payloads, row, run_all, send, send_all, session
 
 AHEAD = SECOND // 10
@@ -54,6 +65,15 @@ async def test_a_lane_that_is_not_there_is_not_made_by_its_rate(store: Store) ->
     assert not await store.lanes.set_lane("nowhere", None, Rate(1, SECOND))
     assert not await store.lanes.set_lane("nowhere", None, None, clear_rate=True)
     assert "nowhere" not in [lane.name for lane in await store.lanes.list_lanes()]
+
+
+async def test_a_pause_says_who_made_it_and_when_until_it_ends(store: Store) -> None:
+    await store.lanes.set_lane("narrow", 2, None)
+    assert await store.lanes.pause_lane("narrow", True, "disk swap", "ada", NOW)
+    paused = await lane(store)
+    assert (paused.note, paused.paused_by, paused.paused_at) == ("disk swap", "ada", from_micros(NOW))
+    assert await store.lanes.pause_lane("narrow", False, None)
+    assert await lane(store) == Lane("narrow", 2)
 
 
 async def test_what_is_not_named_stays(store: Store) -> None:

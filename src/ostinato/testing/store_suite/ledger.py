@@ -6,7 +6,9 @@ import pytest
 
 from ostinato.clock import SECOND, from_micros
 from ostinato.models.ids import NodeId, RunId
+from ostinato.models.project import NO_PROJECT
 from ostinato.models.run import Ending, RunFilter
+from ostinato.models.schedule import ScheduleFilter
 from ostinato.models.states import Cause, RunState, Trigger
 from ostinato.stores.base import Renewed, Store
 from ostinato.testing.store_suite.builders import (
@@ -56,6 +58,47 @@ async def test_lists_hold_only_what_is_asked_for(store: Store, wanted: RunFilter
     assert [run.id for run in await store.runs.list_runs(wanted)] == [inserted[place] for place in places]
 
 
+@pytest.mark.parametrize(
+    ("search", "places"),
+    [
+        ("BACK", [4, 0]),
+        ("_mail", [2]),
+        ("dm:4", [3]),
+        ("nobody", []),
+        ("*", []),
+        ("p", [4, 1, 0]),
+        ("\0", []),
+    ],
+)
+async def test_a_search_finds_part_of_the_name_of_schedule_task_or_session(
+    store: Store, search: str, places: list[int]
+) -> None:
+    backup = await put(store, "Backup-of-web", task="tools.zip")
+    inserted = await store.runs.insert_runs(
+        [
+            new_run(schedule_id=backup, task="tools.zip"),
+            new_run(task="report", session="conversation:dm:4"),
+            new_run(task="send_mail"),
+            new_run(task=None, kind="agent", session="dm:42", mode="queue"),
+            new_run(schedule_id=backup, task="tools.zip", due_at=NOW + 1),
+        ]
+    )
+    found = await store.runs.list_runs(RunFilter(search=search))
+    assert [run.id for run in found] == [inserted[place] for place in places]
+    behind = RunFilter(search=search, before_id=inserted[4], from_id=inserted[1])
+    assert [run.id for run in await store.runs.list_runs(behind)] == [inserted[p] for p in places if 0 < p < 4]
+
+
+async def test_runs_and_schedules_without_a_project_are_listed_by_the_word_none(store: Store) -> None:
+    await store.projects.put_project("blog", "/srv/blog", {}, NOW)
+    await put(store, "inside", project="blog")
+    outside = await put(store, "outside")
+    inserted = await store.runs.insert_runs([new_run(project="blog"), new_run(schedule_id=outside)])
+    assert [run.id for run in await store.runs.list_runs(RunFilter(project=NO_PROJECT))] == inserted[1:]
+    listed = await store.schedules.list_schedules(ScheduleFilter(project=NO_PROJECT))
+    assert [schedule.name for schedule in listed] == ["outside"]
+
+
 async def test_runs_of_one_schedule_are_listed_alone(store: Store) -> None:
     id, other = await put(store), await put(store, "other")
     await store.runs.insert_runs([new_run(schedule_id=other), new_run()])
@@ -70,6 +113,47 @@ async def test_a_list_shows_the_attempts_of_each_run(store: Store) -> None:
         await store.runs.finish_runs([retry(run, ready_at=NOW, error=f"{run.id}/{run.attempt}") for run in claimed])
     for run in await store.runs.list_runs(RunFilter()):
         assert [attempt.error for attempt in run.attempts] == [f"{run.id}/1", f"{run.id}/2"]
+
+
+async def test_a_run_tells_who_asked_for_it_and_who_for_its_end(store: Store) -> None:
+    id = await put(store)
+    (one, two) = await store.runs.insert_runs([new_run(started_by="ada"), new_run()])
+    by_hand = await store.runs.trigger_run(new_run(schedule_id=id, trigger=Trigger.MANUAL, started_by="bo"), None)
+    assert by_hand is not None
+    again = await store.runs.repeat_run(one, NOW, by="cy")
+    assert again is not None
+    assert [run.started_by for run in await store.runs.list_runs(RunFilter())] == ["cy", "bo", None, "ada"]
+    running = await claim_one(store, room=1)
+    await store.runs.cancel_runs([running.id, two], Ending(Cause.CANCELLED, "no"), NOW, "dee")
+    await store.runs.cancel_runs([running.id, by_hand], Ending(Cause.CANCELLED, "no"), NOW, "ed")
+    found = [await store.runs.get_run(id) for id in (one, two, by_hand, again)]
+    assert [run.cancelled_by for run in found if run is not None] == ["dee", "dee", "ed", None]
+    await store.runs.finish_runs([finish(running)])
+    ended = await store.runs.get_run(one)
+    assert ended is not None
+    assert (ended.state, ended.started_by, ended.cancelled_by) == (RunState.SUCCEEDED, "ada", None)
+
+
+async def test_what_is_cleared_and_stopped_tells_by_whom(store: Store) -> None:
+    (queued,) = await store.runs.insert_runs([new_run()])
+    await store.lanes.clear_lane("main", NOW, None, 100, "ada")
+    (message,) = await store.runs.insert_runs([new_run(session="s", mode="queue")])
+    await store.sessions.stop("s", everything=True, now=NOW + 1, by="bo")
+    found = [await store.runs.get_run(id) for id in (queued, message)]
+    assert [(run.state, run.cancelled_by) for run in found if run is not None] == [
+        (RunState.CANCELLED, "ada"),
+        (RunState.CANCELLED, "bo"),
+    ]
+
+
+async def test_a_run_that_is_claimed_ahead_of_its_time_has_not_started_before_it(store: Store) -> None:
+    await store.runs.insert_runs([new_run(ready_at=NOW + SECOND)])
+    run = await claim_one(store, horizon=NOW + SECOND)
+    (shown,) = await store.runs.list_runs(RunFilter())
+    assert (shown.started_at, shown.attempts[0].started_at) == (shown.ready_at, shown.ready_at)
+    await store.runs.finish_runs([finish(run, started_at=NOW + 2 * SECOND)])
+    (shown,) = await store.runs.list_runs(RunFilter())
+    assert shown.started_at == from_micros(NOW + 2 * SECOND)
 
 
 async def test_active_are_those_that_run_are_ready_or_wait_for_their_turn(store: Store) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from ostinato.clock import SECOND, from_micros
-from ostinato.models.schedule import ScheduleFilter, ScheduleSort
+from ostinato.models.schedule import ScheduleFilter, ScheduleSort, ScheduleState
 from ostinato.models.states import Cause, RunState
 from ostinato.stores.base import StateCount, Store
 from ostinato.testing.store_suite.builders import (
@@ -74,6 +74,29 @@ async def test_a_search_means_its_text_whatever_the_case(store: Store, search: s
     await put_many(store, [draft(name) for name in there])
     listed = await store.schedules.list_schedules(ScheduleFilter(search=search))
     assert [schedule.name for schedule in listed] == names
+
+
+async def test_a_schedule_is_failing_while_the_last_of_its_runs_that_succeeded_or_failed_is_a_failed_one(
+    store: Store,
+) -> None:
+    names = ("mended", "fails", "fails-and-runs", "fine", "never")
+    made = dict(zip(names, await put_many(store, [draft(name) for name in names]), strict=True))
+    ends = {
+        "mended": (RunState.FAILED, RunState.SUCCEEDED),
+        "fails": (RunState.SUCCEEDED, RunState.FAILED),
+        "fails-and-runs": (RunState.FAILED,),
+        "fine": (RunState.SUCCEEDED,),
+    }
+    for place in range(2):
+        of = {made[name]: states[place] for name, states in ends.items() if len(states) > place}
+        await store.runs.insert_runs([scheduled_run(id, NOW + place) for id in of])
+        runs = (await store.runs.claim_runs(claim(now=NOW + place))).runs
+        await store.runs.finish_runs([finish(run, of[run.schedule_id]) for run in runs if run.schedule_id])
+    skipped = scheduled_run(made["fails"], NOW + 5, state=RunState.SKIPPED, cause=Cause.OVERLAP)
+    await store.runs.insert_runs([skipped, scheduled_run(made["fails-and-runs"], NOW + 5)])
+    wanted = ScheduleFilter(state=ScheduleState.FAILING, sort=ScheduleSort.NAME, limit=5)
+    rows, total = await store.schedules.page_schedules(wanted)
+    assert ([row.schedule.name for row in rows], total) == (["fails", "fails-and-runs"], 2)
 
 
 async def test_recent_runs_are_the_last_ones_of_each_oldest_first(store: Store) -> None:

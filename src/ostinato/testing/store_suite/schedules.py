@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from ostinato.clock import SECOND, from_micros
-from ostinato.models.schedule import Schedule, ScheduleFilter, ScheduleState
-from ostinato.models.states import Trigger
+from ostinato.clock import SECOND, from_micros, to_micros
+from ostinato.models.ids import ScheduleId
+from ostinato.models.schedule import Pause, Schedule, ScheduleFilter, ScheduleState
+from ostinato.models.states import Cause, Trigger
 from ostinato.models.work import Function
 from ostinato.stores.base import Store
 from ostinato.testing.store_suite.builders import (
@@ -219,15 +220,34 @@ async def test_why_it_is_off_stands_beside_its_own_note(store: Store) -> None:
     assert (schedule.enabled, schedule.note, schedule.off_note) == (True, "owner: bob", None)
 
 
-async def test_another_timing_that_switches_a_broken_one_on_forgets_why_it_was_off(store: Store) -> None:
+async def broken_one(store: Store) -> ScheduleId:
+    """A schedule that the breaker has switched off."""
     id = await put(store)
-    switched = change(enabled=False, broken="no ink", off_note="holiday", next_at=None)
-    assert await store.schedules.change_schedule(id, 1, switched, NOW)
+    await store.schedules.record_fires([plan(id, runs=(), next_at=None, enabled=False, broken="no ink")], NOW)
+    return id
+
+
+async def test_another_timing_switches_on_what_the_breaker_switched_off_if_its_checks_pass(store: Store) -> None:
+    await broken_one(store)
     await put(store, note="looked at")
-    assert (await get(store)).off_note == "holiday"
+    assert (await get(store)).broken == "no ink"
+    await put(store, timing="every 7m", may_switch_on=False)
+    schedule = await get(store)
+    assert (schedule.enabled, schedule.broken, schedule.next_run_at) == (False, "no ink", None)
+    await put(store, timing="every 8m")
+    schedule = await get(store)
+    assert (schedule.enabled, schedule.broken) == (True, None)
+    assert schedule.next_run_at is not None
+
+
+async def test_another_timing_does_not_switch_on_what_a_person_switched_off_after_it_broke(store: Store) -> None:
+    id = await broken_one(store)
+    off = change(enabled=False, off_note="holiday", next_at=None)
+    assert await store.schedules.change_schedule(id, (await get(store)).version, off, NOW)
+    assert (await get(store)).broken is None
     await put(store, timing="every 7m")
     schedule = await get(store)
-    assert (schedule.enabled, schedule.broken, schedule.off_note) == (True, None, None)
+    assert (schedule.enabled, schedule.off_note, schedule.next_run_at) == (False, "holiday", None)
 
 
 async def test_disabling_takes_back_runs_recorded_ahead_of_their_due_time(store: Store) -> None:
@@ -338,3 +358,21 @@ async def test_a_schedule_without_a_further_due_time_is_on_while_its_last_run_is
         assert row.schedule.state is state
         for run in (await store.runs.claim_runs(claim(now=NOW + HOUR))).runs:
             await store.runs.finish_runs([finish(run)])
+
+
+async def test_who_switched_it_off_is_known_until_it_is_on_again_by_whatever_way(store: Store) -> None:
+    id = await put(store)
+    off = change(enabled=False, off_by="ada", off_at=NOW + MINUTE, next_at=None)
+    assert await store.schedules.change_schedule(id, 1, off, NOW)
+    await put(store, note="another note")
+    schedule = await get(store)
+    assert (schedule.enabled, schedule.off_by, schedule.off_at) == (False, "ada", from_micros(NOW + MINUTE))
+    assert await store.schedules.change_schedule(id, schedule.version, change(), NOW)
+    assert ((await get(store)).off_by, (await get(store)).off_at) == (None, None)
+
+
+async def test_a_paused_schedule_says_why_as_one_word(store: Store) -> None:
+    id = await put(store)
+    due = to_micros((await get(store)).next_run_at or from_micros(0))
+    assert await store.schedules.pause_schedule(id, 1, Pause(due, due + HOUR, Cause.BUDGET, "budget: 3 of 3"), NOW)
+    assert (await get(store)).paused_cause is Cause.BUDGET

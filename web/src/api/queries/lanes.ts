@@ -62,6 +62,20 @@ export function useResizeLane() {
   );
 }
 
+/** Makes a lane, or answers null where there is one of that name: the same request would resize it. */
+export function useMakeLane() {
+  const cache = useQueryClient();
+  return useMutation({
+    mutationFn: async ({ name, limit }: { name: string; limit: number }) => {
+      const lanes = await dataOf(api.GET("/api/lanes", {}));
+      cache.setQueryData<Lanes>(keys.lanes, lanes);
+      if (lanes.items.some((lane) => lane.name === name)) return null;
+      return dataOf(api.PUT("/api/lanes/{name}", { params: at(name), body: { limit } }));
+    },
+    onSettled: () => cache.invalidateQueries({ queryKey: keys.lanes }),
+  });
+}
+
 export function useClearLane() {
   const cache = useQueryClient();
   return useMutation({

@@ -1,15 +1,18 @@
 /** Runs: the ledger, one of them, its output, and its verbs. */
 
-import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { type Query, useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { api, dataOf } from "@/api/client";
 import { useIntent } from "@/api/intent";
 import { keys } from "@/api/keys";
+import { ASK_AGAIN } from "@/api/queries/blocking";
 import { type RunPages, freshPage } from "@/api/queries/freshPages";
 import { pagesOf } from "@/api/queries/pages";
 import type { Cause, Lines, Run, RunState, Trigger } from "@/api/types";
 import { instantOf } from "@/state/since";
 
 export interface RunFilter {
+  /** Part of the name of a schedule, a task or a session. */
+  q?: string;
   schedule?: string;
   task?: string;
   session?: string;
@@ -43,7 +46,9 @@ export function useRun(id: number, enabled = true) {
   return useQuery({
     enabled,
     queryKey: keys.run(id),
-    queryFn: ({ signal }) => dataOf(api.GET("/api/runs/{id}", { params: at(id), signal })),
+    queryFn: ({ signal }) => dataOf(api.GET("/api/runs/{id}", { params: at(id), signal })) as Promise<Run>,
+    // What a queued run waits for changes without an event.
+    refetchInterval: (query: Query<Run>) => (query.state.data?.state === "queued" ? ASK_AGAIN : false),
   });
 }
 

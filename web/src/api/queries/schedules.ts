@@ -4,6 +4,7 @@ import { keepPreviousData, useInfiniteQuery, useMutation, useQuery, useQueryClie
 import { api, dataOf } from "@/api/client";
 import { useIntent } from "@/api/intent";
 import { keys } from "@/api/keys";
+import { ASK_AGAIN } from "@/api/queries/blocking";
 import { pagesOf } from "@/api/queries/pages";
 import type { paths } from "@/api/schema";
 import type { Backfill, Bulk, History, NewSchedule, Schedule, ScheduleChanges } from "@/api/types";
@@ -39,8 +40,10 @@ export function fetchSchedule(ref: string, signal?: AbortSignal): Promise<Schedu
   return dataOf(api.GET("/api/schedules/{ref}", { params: at(ref), signal }));
 }
 
-export function useSchedule(ref: string | undefined) {
+export function useSchedule(ref: string | undefined, { watched = false } = {}) {
   return useQuery({
+    // What holds it up changes without an event.
+    refetchInterval: watched ? ASK_AGAIN : false,
     queryKey: keys.schedule(ref ?? ""),
     queryFn: ({ signal }) => fetchSchedule(ref ?? "", signal),
     enabled: ref !== undefined,
@@ -54,6 +57,15 @@ export function useScheduleHistory(ref: string, days = 182) {
       dataOf(
         api.GET("/api/schedules/{ref}/history", { params: { ...at(ref), query: { days } }, signal }),
       ) as Promise<History>,
+  });
+}
+
+/** Which schedules it runs after, and which run after it. */
+export function useRelations(ref: string) {
+  return useQuery({
+    queryKey: [...keys.schedule(ref), "relations"],
+    queryFn: ({ signal }) => dataOf(api.GET("/api/schedules/{ref}/relations", { params: at(ref), signal })),
+    refetchInterval: 10_000, // of the others nobody tells this page
   });
 }
 
@@ -75,10 +87,10 @@ export function useWhy(ref: string, moment: string | null, enabled = true) {
 }
 
 /** What a timing means and when it is due; a wrong one is a ProblemError with `fields.text` (position, hint). */
-export function useTimingPreview(text: string, zone?: string, n = 5) {
+export function useTimingPreview(text: string, zone?: string, name?: string, n = 5) {
   return useQuery({
-    queryKey: [...keys.timings, text, zone ?? null, n],
-    queryFn: ({ signal }) => dataOf(api.GET("/api/timings/preview", { params: { query: { text, zone, n } }, signal })),
+    queryKey: [...keys.timings, text, zone ?? null, name ?? null, n],
+    queryFn: ({ signal }) => dataOf(api.GET("/api/timings/preview", { params: { query: { text, zone, name, n } }, signal })),
     enabled: text.trim() !== "",
     retry: false,
     staleTime: 30_000,
@@ -146,8 +158,8 @@ function useToggle<V extends { ref: string }>(send: (variables: V) => Promise<Sc
     onMutate: ({ ref }: V) => {
       const before = cache.getQueryData<Schedule>(keys.schedule(ref));
       if (before !== undefined) {
-        const state = before.broken !== null ? "broken" : enabled ? "on" : "off";
-        cache.setQueryData<Schedule>(keys.schedule(ref), { ...before, enabled, state });
+        const state = !enabled ? "off" : before.broken !== null ? "broken" : "on";
+        cache.setQueryData<Schedule>(keys.schedule(ref), { ...before, enabled, state, blocked_by: null });
       }
       return { before };
     },
@@ -167,8 +179,8 @@ export function useEnable() {
 
 export function useDisable() {
   return useToggle(
-    ({ ref, note }: { ref: string; note?: string }) =>
-      dataOf(api.POST("/api/schedules/{ref}/disable", { params: at(ref), body: { note } })),
+    ({ ref, note, keepRetries }: { ref: string; note?: string; keepRetries: boolean }) =>
+      dataOf(api.POST("/api/schedules/{ref}/disable", { params: at(ref), body: { note, keep_retries: keepRetries } })),
     false,
   );
 }

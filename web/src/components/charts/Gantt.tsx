@@ -2,7 +2,7 @@ import { useVirtualizer } from "@tanstack/react-virtual";
 import { type ReactNode, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { formatClock } from "@/time/format";
 import { GanttBars } from "./GanttBars";
-import { type GanttBar, type GanttRow, type Scale, axisTicks, dueBars, position, rowBars, stackRuns } from "./gantt";
+import { type GanttBar, type GanttRow, type Scale, axisTicks, dueBars, piecesOf, position, rowBars, stackPieces } from "./gantt";
 import { barTimes, barTitle, tickText } from "./ganttText";
 import { usePan } from "./usePan";
 import { useWidth } from "./useWidth";
@@ -14,8 +14,10 @@ interface Props {
   span: number;
   now: number;
   zone: string;
+  /** What happened before is not known; null if all of it is. */
+  knownFrom: number | null;
   nameOf: (row: GanttRow) => ReactNode;
-  hrefOf: (bar: GanttBar, row: GanttRow) => string | null;
+  hrefOf: (bar: GanttBar, row: GanttRow) => string;
   onOpen: (href: string) => void;
   onPan: (milliseconds: number) => void;
 }
@@ -23,9 +25,11 @@ interface Props {
 const NARROW = 640;
 const GUTTER = 190;
 const ROW = 32;
+/** For what nobody counted: neither something nor nothing. */
+export const HATCHED = "repeating-linear-gradient(135deg, var(--line) 0 1px, transparent 1px 7px)";
 
 /** Runs and due times over the time: one row for each schedule. Only the rows in sight are drawn. */
-export function Gantt({ rows, from, span, now, zone, nameOf, hrefOf, onOpen, onPan }: Props) {
+export function Gantt({ rows, from, span, now, zone, knownFrom, nameOf, hrefOf, onOpen, onPan }: Props) {
   const view = useRef<HTMLDivElement>(null);
   const full = useWidth(view);
   const narrow = full > 0 && full < NARROW;
@@ -35,7 +39,10 @@ export function Gantt({ rows, from, span, now, zone, nameOf, hrefOf, onOpen, onP
   const pan = usePan(view, perPixel, onPan);
   const scale: Scale = { from: from + pan.offset, span, width };
   const [pointed, setPointed] = useState<{ row: GanttRow; bar: GanttBar; top: number } | null>(null);
-  const stacks = useMemo(() => rows.map((row) => stackRuns(row.runs, now, perPixel)), [rows, now, perPixel]);
+  const stacks = useMemo(
+    () => rows.map((row) => stackPieces(piecesOf(row, now), perPixel)),
+    [rows, now, perPixel],
+  );
   const heightOf = (index: number) => ROW * Math.max(1, stacks[index]?.length ?? 0);
   const virtual = useVirtualizer({
     count: rows.length,
@@ -48,6 +55,7 @@ export function Gantt({ rows, from, span, now, zone, nameOf, hrefOf, onOpen, onP
   const place = useMemo(() => ({ zone, now }), [zone, now]);
   const ticks = axisTicks(scale, (moment) => zoneOffset(zone, moment), narrow ? 64 : 84);
   const nowAt = position(scale, now);
+  const unknown = knownFrom === null ? 0 : Math.min(width, position(scale, knownFrom));
 
   return (
     <div
@@ -85,6 +93,14 @@ export function Gantt({ rows, from, span, now, zone, nameOf, hrefOf, onOpen, onP
             style={{ left: gutter + position(scale, tick) }}
           />
         ))}
+        {unknown > 0 && (
+          <div
+            aria-hidden="true"
+            data-unknown=""
+            className="absolute inset-y-0"
+            style={{ left: gutter, width: unknown, background: HATCHED }}
+          />
+        )}
         {virtual.getVirtualItems().map((item) => {
           const row = rows[item.index];
           if (row === undefined) return null;
@@ -110,7 +126,7 @@ export function Gantt({ rows, from, span, now, zone, nameOf, hrefOf, onOpen, onP
               >
                 <GanttBars
                   name={row.name}
-                  bars={[...rowBars(stacks[item.index] ?? [], now, scale), ...dueBars(row.due, scale)]}
+                  bars={[...rowBars(stacks[item.index] ?? [], scale), ...dueBars(row, scale)]}
                   pitch={ROW}
                   place={place}
                   hrefOf={(bar) => hrefOf(bar, row)}

@@ -11,13 +11,14 @@ interface Props {
   /** From one sub-row to the next, in pixels. */
   pitch: number;
   place: TextPlace;
-  /** Where a bar leads; null for what is only to come. */
-  hrefOf: (bar: GanttBar) => string | null;
+  /** Where a bar leads. */
+  hrefOf: (bar: GanttBar) => string;
   onOpen: (href: string) => void;
   onPoint: (bar: GanttBar | null) => void;
 }
 
 const MARK_WIDTH = 16;
+const LETTER_WIDTH = 6;
 /** What stands in a bar that is wide enough, and how far it stands out: colour alone would not tell it. A failure does
  *  above and below, errors only below. */
 const SHAPES: Record<string, string> = {
@@ -81,8 +82,10 @@ export function GanttBars({ name, bars, pitch, place, hrefOf, onOpen, onPoint }:
   const roomy = barsWithRoom(bars);
   return bars.map((bar, index) => {
     const href = hrefOf(bar);
-    const text = `${name}: ${barTitle(bar)}, ${barTimes(bar, place)}`;
-    const counted = (bar.kind === "missed" || bar.kind === "due") && bar.count > 1 && bar.width > 72;
+    const title = barTitle(bar);
+    const text = `${name}: ${title}, ${barTimes(bar, place)}`;
+    const counted = bar.kind === "missed" || bar.kind === "due";
+    const told = counted && bar.count > 1 && bar.width > LETTER_WIDTH * title.length + 16;
     const shared = {
       "data-bar": "",
       "aria-label": text,
@@ -100,8 +103,7 @@ export function GanttBars({ name, bars, pitch, place, hrefOf, onOpen, onPoint }:
       onBlur: () => onPoint(null),
     };
     const icon = MARKS[bar.state]?.icon;
-    const key = `${bar.kind}-${bar.runs[0]?.id ?? bar.start}`;
-    if (href === null) return <span key={key} role="img" {...shared} />;
+    const key = `${bar.kind}-${bar.level}-${bar.pieces[0]?.run ?? bar.start}`;
     return (
       <a
         key={key}
@@ -116,7 +118,7 @@ export function GanttBars({ name, bars, pitch, place, hrefOf, onOpen, onPoint }:
       >
         {bar.marks.map((mark) => (
           <span
-            key={mark.left}
+            key={`${mark.state} ${mark.left}`}
             aria-hidden="true"
             className={classes(
               "absolute border-x border-surface",
@@ -128,10 +130,9 @@ export function GanttBars({ name, bars, pitch, place, hrefOf, onOpen, onPoint }:
         {icon !== undefined && bar.width >= MARK_WIDTH && (
           <Icon name={icon} size={12} className="absolute inset-0 m-auto text-surface" />
         )}
-        {counted && (
-          <span className="absolute inset-0 m-auto h-4 w-fit rounded-xs bg-surface px-1 text-2xs text-muted">
-            {`${bar.count.toLocaleString("en-US")} ${bar.kind}`}
-          </span>
+        {told && (
+          // The same words as in its name: who speaks to the page says what is to be seen.
+          <span className="absolute inset-0 m-auto h-4 w-fit rounded-xs bg-surface px-1 text-2xs text-muted">{title}</span>
         )}
       </a>
     );

@@ -3,16 +3,17 @@
 import type { ReactNode } from "react";
 import { ErrorsBadge } from "@/components/RunStateBadge";
 import { StateBadge } from "@/components/StateBadge";
-import { shownState } from "@/components/stateLook";
 import { Time } from "@/components/Time";
 import { formatDuration } from "@/time/format";
-import { type GanttRow, runStretch } from "./gantt";
+import { type GanttRow, piecesOf } from "./gantt";
 
 interface Entry {
   key: string;
   row: GanttRow;
   state: string | null;
   at: number;
+  /** Where a stretch of several ends. */
+  until: number | null;
   seconds: number | null;
   count: number;
   run: number | null;
@@ -34,18 +35,22 @@ const MOST = 500;
 export function tableEntries(rows: readonly GanttRow[], from: number, span: number, now: number): Entry[] {
   const entries: Entry[] = [];
   for (const row of rows) {
-    for (const run of row.runs) {
-      const [start, end] = runStretch(run, now);
+    for (const { state, start, end, run, executed, count } of piecesOf(row, now)) {
       if (end < from || start > from + span) continue;
-      const seconds = run.started_at === null ? null : (end - start) / 1000;
-      entries.push({ key: `run-${run.id}`, row, state: shownState(run), at: start, seconds, count: run.count, run: run.id });
+      const key = `${state}-${run ?? `${row.name}-${start}`}`;
+      const seconds = executed ? (end - start) / 1000 : null;
+      entries.push({ key, row, state, at: start, until: run === null ? end : null, seconds, count, run });
     }
-    for (const at of row.due) {
-      if (at >= from && at <= from + span)
-        entries.push({ key: `due-${row.name}-${at}`, row, state: null, at, seconds: null, count: 1, run: null });
+    for (const { start, end, count } of [
+      ...row.due.map((at) => ({ start: at, end: at, count: 1 })),
+      ...row.dueStretches.map((one) => ({ start: Date.parse(one.from), end: Date.parse(one.to), count: one.count })),
+    ]) {
+      if (end < from || start > from + span) continue;
+      const key = `due-${row.name}-${start}`;
+      entries.push({ key, row, state: null, at: start, until: count > 1 ? end : null, seconds: null, count, run: null });
     }
   }
-  const [runs, due] = [entries.filter((entry) => entry.run !== null), entries.filter((entry) => entry.run === null)];
+  const [runs, due] = [entries.filter((one) => one.state !== null), entries.filter((one) => one.state === null)];
   return [...runs.sort((left, right) => right.at - left.at), ...due.sort((left, right) => left.at - right.at)];
 }
 
@@ -75,6 +80,12 @@ export function GanttTable({ rows, from, span, now, zone, nameOf, runLink }: Pro
               </td>
               <td className="px-4 py-1.5">
                 <Time at={new Date(entry.at).toISOString()} zone={zone} seconds />
+                {entry.until !== null && (
+                  <>
+                    {" to "}
+                    <Time at={new Date(entry.until).toISOString()} zone={zone} seconds />
+                  </>
+                )}
               </td>
               <td className="px-4 py-1.5 whitespace-nowrap tabular-nums">
                 {entry.seconds === null ? "" : formatDuration(entry.seconds)}

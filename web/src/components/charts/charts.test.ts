@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import type { RecentRun, RunState, TimelineRun } from "@/api/types";
+import type { DueTime, RecentRun, RunState, TimelineRun, TimelineStretch } from "@/api/types";
 import { tableEntries } from "./GanttTable";
-import { axisTicks, dueBars, ganttRows, rowBars, runStretch, stackRuns } from "./gantt";
-import { tickText } from "./ganttText";
+import { type Piece, axisTicks, dueBars, ganttRows, piecesOf, rowBars, runStretch, stackPieces } from "./gantt";
+import { barTitle, tickText } from "./ganttText";
 import { LEFT, daySummary, heatMapGrid, heatMapLayout, historySummary } from "./heatmap";
 import { barAt, barHeights, sparklineBars, sparklineSummary, statePaths } from "./sparkline";
 import { zoneOffset } from "./zoneOffset";
@@ -165,9 +165,12 @@ describe("timeline", () => {
     ...changes,
   });
   const now = Date.parse("2026-11-16T00:30:00Z");
+  const rowsOf = (runs: TimelineRun[], due: DueTime[]) => ganttRows({ runs, due, stretches: [], due_stretches: [] });
+  const listed = (runs: TimelineRun[]) => piecesOf({ runs, stretches: [] }, now);
+  const stackRuns = (runs: TimelineRun[]) => stackPieces(listed(runs), 1000);
 
   it("has one row for each schedule, then the tasks without one", () => {
-    const rows = ganttRows(
+    const rows = rowsOf(
       [timelineRun({ schedule: null, task: "mail" }), timelineRun({ schedule: "b" })],
       [{ schedule: "a", at: "2026-11-16T00:40:00Z", zone: "UTC" }],
     );
@@ -187,7 +190,7 @@ describe("timeline", () => {
       last_due_at: "2026-11-16T00:20:00Z",
       count: 11,
     });
-    const [bar] = rowBars([[missed]], now, scale);
+    const [bar] = rowBars([listed([missed])], scale);
     expect(bar).toMatchObject({ kind: "missed", left: 600, width: 600, count: 11 });
   });
 
@@ -200,14 +203,14 @@ describe("timeline", () => {
         finished_at: `2026-11-16T00:10:0${second}Z`,
       });
     const runs = [short(1, 0, "succeeded"), short(2, 2, "failed"), short(3, 4, "succeeded")];
-    const bars = rowBars(stackRuns(runs, now, 1000), now, scale);
+    const bars = rowBars(stackRuns(runs), scale);
     expect(bars).toHaveLength(1);
     expect(bars[0]).toMatchObject({ state: "succeeded", marks: [{ state: "failed", left: 2, width: 3 }], count: 3 });
   });
 
   const during = (id: number, from: string, until: string, state: RunState = "succeeded") =>
     timelineRun({ id, state, started_at: `2026-11-16T00:${from}Z`, finished_at: `2026-11-16T00:${until}Z` });
-  const ids = (stack: TimelineRun[][]) => stack.map((runs) => runs.map((one) => one.id));
+  const ids = (stack: Piece[][]) => stack.map((pieces) => pieces.map((one) => one.run));
 
   it("puts runs that overlap below each other, and goes on above when there is room again", () => {
     const runs = [
@@ -217,10 +220,10 @@ describe("timeline", () => {
       during(4, "14:00", "16:00"),
       during(5, "20:00", "21:00"),
     ];
-    const stack = stackRuns(runs, now, 1000);
+    const stack = stackRuns(runs);
     expect(ids(stack)).toEqual([[1, 5], [2], [3, 4]]);
-    const bars = rowBars(stack, now, scale);
-    expect(bars.map((bar) => [bar.runs[0]?.id, bar.level])).toEqual([
+    const bars = rowBars(stack, scale);
+    expect(bars.map((bar) => [bar.pieces[0]?.run, bar.level])).toEqual([
       [1, 0],
       [2, 1],
       [3, 2],
@@ -231,20 +234,20 @@ describe("timeline", () => {
 
   it("needs no sub-row for what overlaps less than can be seen", () => {
     const runs = [during(1, "10:00", "12:00"), during(2, "11:58", "14:00")];
-    expect(ids(stackRuns(runs, now, 1000))).toEqual([[1, 2]]);
-    expect(rowBars([runs], now, scale)).toHaveLength(2);
+    expect(ids(stackRuns(runs))).toEqual([[1, 2]]);
+    expect(rowBars([listed(runs)], scale)).toHaveLength(2);
   });
 
   it("has at most four sub-rows; in the last, what overlaps is one bar that tells of all", () => {
     const runs = [1, 2, 3, 4, 5, 6].map((id) => during(id, `1${id}:00`, "25:00", id === 6 ? "failed" : "succeeded"));
-    const stack = stackRuns(runs, now, 1000);
+    const stack = stackRuns(runs);
     expect(ids(stack)).toEqual([[1], [2], [3], [4, 5, 6]]);
-    const last = rowBars(stack, now, scale).at(-1);
+    const last = rowBars(stack, scale).at(-1);
     expect(last).toMatchObject({ level: 3, count: 3, state: "succeeded", marks: [{ state: "failed" }] });
   });
 
   it("is a table of runs, the latest first, and of what is due, the soonest first", () => {
-    const rows = ganttRows(
+    const rows = rowsOf(
       [
         timelineRun({ id: 1 }),
         timelineRun({ id: 2, started_at: "2026-11-16T00:20:00Z", finished_at: "2026-11-16T00:21:00Z" }),
@@ -262,9 +265,88 @@ describe("timeline", () => {
 
   it("leaves out what is outside the window", () => {
     const outside = timelineRun({ started_at: "2026-11-15T22:00:00Z", finished_at: "2026-11-15T22:01:00Z" });
-    expect(rowBars([[outside]], now, scale)).toEqual([]);
-    expect(dueBars([scale.from - 1, scale.from + 60_000, scale.from + 61_000], scale)).toMatchObject([
+    expect(rowBars([listed([outside])], scale)).toEqual([]);
+    expect(dueBars({ due: [scale.from - 1, scale.from + 60_000, scale.from + 61_000], dueStretches: [] }, scale)).toMatchObject([
       { count: 2, kind: "due" },
+    ]);
+  });
+
+  const stretch = (state: RunState, from: string, to: string, runs: number, only: number | null = null): TimelineStretch => ({
+    schedule: "a",
+    task: null,
+    state,
+    with_errors: false,
+    from: `2026-11-16T00:${from}Z`,
+    to: `2026-11-16T00:${to}Z`,
+    runs,
+    due_times: runs,
+    run: only,
+  });
+
+  it("draws what was only counted from its start to its end, with every failure on top", () => {
+    const stretches = [stretch("succeeded", "00:00", "20:00", 2400), stretch("failed", "10:00", "10:01", 1, 9)];
+    const bars = rowBars(stackPieces(piecesOf({ runs: [], stretches }, now), 1000), scale);
+    expect(bars).toMatchObject([
+      { left: 0, width: 1200, level: 0, state: "succeeded", marks: [{ state: "failed", left: 600, width: 3 }] },
+    ]);
+    expect(barTitle(bars[0]!)).toBe("2,400 succeeded, 1 failed");
+  });
+
+  it("shows each state at its own place and as wide as it was, with failures on top", () => {
+    const marksOf = (...stretches: TimelineStretch[]) =>
+      rowBars(stackPieces(piecesOf({ runs: [], stretches }, now), 1000), scale).map(({ state, marks }) => ({ state, marks }));
+    const all = stretch("succeeded", "00:00", "20:00", 2400);
+    expect(marksOf(all, stretch("skipped", "01:40", "02:00", 2), stretch("failed", "01:50", "11:40", 800))).toEqual([
+      {
+        state: "succeeded",
+        marks: [
+          { state: "skipped", left: 100, width: 20 },
+          { state: "failed", left: 110, width: 590 },
+        ],
+      },
+    ]);
+    expect(marksOf(all, stretch("failed", "06:40", "06:42", 1), stretch("skipped", "01:40", "11:40", 300))).toEqual([
+      {
+        state: "succeeded",
+        marks: [
+          { state: "skipped", left: 100, width: 600 },
+          { state: "failed", left: 400, width: 3 },
+        ],
+      },
+    ]);
+    // Most of them failed: what was skipped among them does not hide it.
+    expect(marksOf(stretch("skipped", "01:40", "11:40", 300), stretch("failed", "06:40", "08:20", 500))).toEqual([
+      {
+        state: "failed",
+        marks: [
+          { state: "skipped", left: 0, width: 600 },
+          { state: "failed", left: 300, width: 100 },
+        ],
+      },
+    ]);
+    expect(marksOf(all, stretch("failed", "01:40", "03:20", 9), stretch("failed", "02:30", "05:00", 9))).toEqual([
+      { state: "succeeded", marks: [{ state: "failed", left: 100, width: 200 }] },
+    ]);
+  });
+
+  it("leads to the only run of a stretch, and says of many that they are many", () => {
+    const stretches = [stretch("failed", "10:00", "10:01", 1, 9), stretch("skipped", "20:00", "29:00", 12)];
+    const bars = rowBars(stackPieces(piecesOf({ runs: [], stretches }, now), 1000), scale);
+    expect(bars.map(barTitle)).toEqual(["failed", "12 skipped"]);
+    const [row] = ganttRows({ runs: [], due: [], stretches, due_stretches: [] });
+    const told = tableEntries([row!], scale.from, scale.span, now);
+    expect(told.map(({ state, run, count, until, seconds }) => ({ state, run, count, until, seconds }))).toEqual([
+      { state: "skipped", run: null, count: 12, until: Date.parse("2026-11-16T00:29:00Z"), seconds: null },
+      { state: "failed", run: 9, count: 1, until: null, seconds: 1 },
+    ]);
+  });
+
+  it("draws due times that were only counted as a stretch to their end", () => {
+    const dueStretches = [
+      { schedule: "a", zone: "UTC", from: "2026-11-16T00:40:00Z", to: "2026-11-16T02:00:00Z", count: 300 },
+    ];
+    expect(dueBars({ due: [Date.parse("2026-11-16T00:39:59Z")], dueStretches }, scale)).toMatchObject([
+      { kind: "due", left: 2399, width: 1201, count: 301 },
     ]);
   });
 

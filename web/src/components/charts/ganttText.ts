@@ -1,8 +1,8 @@
 // What a bar of the timeline says in words: for its tooltip, for screen readers and for the table.
 
 import { counted, dayOf, formatClock, formatDuration, formatTime } from "@/time/format";
-import { look, shownState } from "@/components/stateLook";
-import type { GanttBar } from "./gantt";
+import { look } from "@/components/stateLook";
+import { type GanttBar, countsOf, onlyPiece } from "./gantt";
 
 export interface TextPlace {
   zone: string;
@@ -12,23 +12,21 @@ export interface TextPlace {
 /** `succeeded`, `missed 12 due times`, `35 succeeded, 2 failed`, `due`. */
 export function barTitle(bar: GanttBar): string {
   if (bar.kind === "due") return bar.count === 1 ? "due" : `due ${counted(bar.count, "time")}`;
-  if (bar.runs.length === 1) {
+  if (onlyPiece(bar) !== null) {
     if (bar.state === "missed") return bar.count === 1 ? "missed" : `missed ${counted(bar.count, "due time")}`;
     return look(bar.state).label;
   }
-  const counts = new Map<string, number>();
-  for (const run of bar.runs) counts.set(shownState(run), (counts.get(shownState(run)) ?? 0) + run.count);
-  return [...counts].map(([state, count]) => `${count.toLocaleString("en-US")} ${look(state).label}`).join(", ");
+  return [...countsOf(bar, "count")].map(([state, count]) => `${count.toLocaleString("en-US")} ${look(state).label}`).join(", ");
 }
 
 /** `03:00:00 to 03:00:12, 12 s`. */
 export function barTimes(bar: GanttBar, { zone, now }: TextPlace): string {
   const start = formatTime(bar.start, zone, now, true);
-  const open = bar.runs.length === 1 && (bar.state === "running" || bar.state === "queued");
+  const open = onlyPiece(bar) !== null && (bar.state === "running" || bar.state === "queued");
   if (open) return `${bar.state === "queued" ? "due" : "since"} ${start}, ${formatDuration((now - bar.start) / 1000)}`;
   if (bar.end === bar.start) return start;
   const took =
-    bar.runs.length === 1 && bar.state !== "missed" ? `, ${formatDuration((bar.end - bar.start) / 1000)}` : "";
+    onlyPiece(bar) !== null && bar.state !== "missed" ? `, ${formatDuration((bar.end - bar.start) / 1000)}` : "";
   return `${start} to ${formatTime(bar.end, zone, now, true)}${took}`;
 }
 

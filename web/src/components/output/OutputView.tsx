@@ -1,7 +1,7 @@
 /** The output of a run: numbered lines with colours, follow, search, wrap, copy and download. 100,000 lines stay smooth. */
 
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { useEffect, useRef, useState } from "react";
+import { useEffect, useLayoutEffect, useRef, useState } from "react";
 import { Button } from "@/components/Button";
 import { classes } from "@/components/classes";
 import { OutputLineRow } from "./OutputLineRow";
@@ -47,9 +47,19 @@ export function OutputView(props: Props) {
     paddingEnd: 8,
   });
   const { following, setFollowing, onScroll } = useFollow(view, live, virtual.getTotalSize());
+  const size = virtual.getTotalSize();
+  const last = store.count - 1;
+  // The rows at the end are as high as they are only once they are drawn: it is gone to again until they are in sight.
+  useLayoutEffect(() => {
+    if (following && last >= 0) virtual.scrollToIndex(last, { align: "end" });
+  }, [following, last, size, virtual]);
   const digits = String(store.lastNumber).length;
 
-  useEffect(() => virtual.measure(), [wrap, stamps, virtual]);
+  useEffect(() => {
+    virtual.measure();
+    // What is drawn is measured anew: nobody tells of a row that has kept its height.
+    view.current?.querySelectorAll("[data-index]").forEach((row) => wrap && virtual.measureElement(row));
+  }, [wrap, stamps, virtual]);
 
   function go(direction: 1 | -1): void {
     const hit = search.step(direction, virtual.range?.startIndex ?? 0);
@@ -93,7 +103,7 @@ export function OutputView(props: Props) {
           aria-live="off"
           tabIndex={0}
           onScroll={onScroll}
-          className="h-full overflow-auto overscroll-contain font-mono text-xs leading-5 focus-visible:-outline-offset-2"
+          className="h-full overflow-auto font-mono text-xs leading-5 focus-visible:-outline-offset-2"
         >
           {store.count === 0 ? (
             <p className="px-4 py-6 font-sans text-sm text-muted">

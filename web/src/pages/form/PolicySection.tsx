@@ -25,20 +25,12 @@ interface Props {
 
 /** How to treat it. Every field has its default as placeholder, so an empty form is a good one. */
 export function PolicySection({ values, kind, onChange, errors }: Props) {
-  const lanes = useLanes().data?.items ?? [];
   return (
-    <>
-      <datalist id="known-lanes">
-        {lanes.map((lane) => (
-          <option key={lane.name} value={lane.name} />
-        ))}
-      </datalist>
-      <div className="divide-y divide-line">
-        {POLICY_GROUPS.map((group) => (
-          <Group key={group.title} group={group} values={values} kind={kind} onChange={onChange} errors={errors} />
-        ))}
-      </div>
-    </>
+    <div className="divide-y divide-line">
+      {POLICY_GROUPS.map((group) => (
+        <Group key={group.title} group={group} values={values} kind={kind} onChange={onChange} errors={errors} />
+      ))}
+    </div>
   );
 }
 
@@ -66,7 +58,29 @@ function Group({ group, ...rest }: Props & { group: PolicyGroup }) {
 }
 
 function Control(props: Props & { field: PolicyField }) {
+  if (props.field.path === "lane") return <Lane {...props} />;
   return props.field.path === "notify" ? <Notify {...props} /> : <Plain {...props} />;
+}
+
+/** The lanes that there are. One that is not made yet would be taken for another. */
+function Lane({ field, values, kind, onChange, errors }: Props & { field: PolicyField }) {
+  const lanes = useLanes().data?.items;
+  const chosen = values.lane;
+  const standard = standardOf(field, kind);
+  const names = (lanes ?? []).map((lane) => lane.name).filter((name) => name !== standard);
+  const isGone = lanes !== undefined && chosen !== "" && chosen !== standard && !names.includes(chosen);
+  const missing = `There is no lane ${chosen}: its runs wait in lane main. Choose another, or make it under Lanes.`;
+  return (
+    <Select
+      label={field.label}
+      hint={field.help}
+      error={errors["policy.lane"] ?? (isGone ? missing : undefined)}
+      name="policy.lane"
+      value={chosen}
+      onChange={(next) => onChange("lane", next)}
+      options={[{ value: "", label: `${standard} (default)` }, ...new Set([...names, chosen].filter(Boolean))]}
+    />
+  );
 }
 
 /** Who is told: the channels that there are can be taken with a click. */
@@ -138,7 +152,6 @@ function Plain({ field, values, kind, onChange, errors }: Props & { field: Polic
       value={value}
       placeholder={standard}
       inputMode={field.type === "whole" ? "numeric" : undefined}
-      list={field.path === "lane" ? "known-lanes" : undefined}
       autoComplete="off"
       spellCheck={false}
       onChange={(event) => onChange(field.path, event.target.value)}

@@ -199,7 +199,7 @@ describe("the form of a schedule that exists", () => {
     await user.click(screen.getByText("Save"));
     await waitFor(() => expect(router.state.location.pathname).toBe("/schedules/backup"));
     const sent = asked.find((each) => each.method === "PATCH");
-    expect(sent?.body).toEqual({ timing: "every 12h" });
+    expect(sent?.body).toEqual({ timing: "every 12h after finish" });
     expect(sent?.headers.get("If-Match")).toBe('"3.4"');
   });
 
@@ -224,7 +224,7 @@ describe("the form of a schedule that exists", () => {
     await user.click(await screen.findByText("12h"));
     await user.click(screen.getByText("Save"));
     const note = await screen.findByText("Somebody else changed this schedule while you edited it");
-    expect(within(note.closest('[role="alert"]')!).getByText(/you: every 12h/)).toBeTruthy();
+    expect(within(note.closest('[role="alert"]')!).getByText(/you: every 12h after finish/)).toBeTruthy();
     await user.click(screen.getByText("Save mine"));
     await waitFor(() => expect(router.state.location.pathname).toBe("/schedules/backup"));
     expect(asked.filter((each) => each.method === "PATCH").map((each) => each.headers.get("If-Match"))).toEqual([
@@ -244,8 +244,7 @@ describe("the form of a schedule that exists", () => {
       ...lists,
       "GET /api/timings/preview": preview,
       "GET /api/schedules/backup": broken,
-      "PATCH /api/schedules/backup": { ...broken, version: 5 },
-      "POST /api/schedules/backup/enable": { ...schedule, version: 6 },
+      "PATCH /api/schedules/backup": { ...schedule, version: 5 },
     });
     const { router } = edit("?fix=1");
     const user = userEvent.setup();
@@ -255,10 +254,9 @@ describe("the form of a schedule that exists", () => {
     fill(command, "true");
     await user.click(screen.getByText("Save and re-enable"));
     await waitFor(() => expect(router.state.location.pathname).toBe("/schedules/backup"));
-    expect(asked.filter((each) => each.method !== "GET").map((each) => `${each.method} ${each.path}`)).toEqual([
-      "PATCH /api/schedules/backup",
-      "POST /api/schedules/backup/enable",
-    ]);
+    const changes = asked.filter((each) => each.method !== "GET");
+    expect(changes.map((each) => `${each.method} ${each.path}`)).toEqual(["PATCH /api/schedules/backup"]);
+    expect(changes[0]?.body).toMatchObject({ enabled: true });
   });
 
   it("asks before unsaved changes are lost", async () => {

@@ -63,7 +63,9 @@ export function ScheduleForm({ schedule, initial, kinds, fix = false, onReload }
   }
   function leave(saved: Schedule): void {
     guard.allow();
-    say({
+    if (saved.enabled && saved.broken !== null)
+      say({ title: `${saved.name} is saved, but it cannot run`, text: saved.broken, tone: "bad" });
+    else say({
       title:
         schedule === null
           ? `${saved.name} is scheduled`
@@ -138,6 +140,7 @@ export function ScheduleForm({ schedule, initial, kinds, fix = false, onReload }
           <TimingSection
             text={values.timing}
             zone={values.zone}
+            name={values.name}
             enabled={values.enabled}
             onChange={change}
             errors={{ timing: errors["timing"], zone: errors["zone"] }}

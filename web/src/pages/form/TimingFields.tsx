@@ -176,7 +176,7 @@ export function CronTab({ draft, onChange }: TabProps<"cron">) {
     return (
       <TextField
         label="Expression"
-        hint="Five fields, six with seconds first, or a macro such as @daily."
+        hint="Five fields, seconds before or a year behind them, or a macro such as @daily."
         value={draft.expression}
         onChange={(event) => onChange({ kind: "cron", expression: event.target.value })}
         className="max-w-xs"

@@ -29,12 +29,20 @@ function useRested<T>(value: T, milliseconds: number): T {
 interface Props {
   text: string;
   zone: string;
+  /** Of the schedule: an H of cron is chosen by it. */
+  name: string;
   onUse: (text: string) => void;
 }
 
-export function TimingPreview({ text, zone, onUse }: Props) {
+export function TimingPreview({ text, zone, name, onUse }: Props) {
   const asked = useRested(text.trim(), REST_MS);
-  const query = useTimingPreview(asked, zone === "" ? undefined : zone, 5);
+  const named = useRested(name.trim(), REST_MS);
+  const isSpread = /(^|[\s,])h([\s,/(]|$)/i.test(asked);
+  const query = useTimingPreview(
+    asked,
+    zone === "" ? undefined : zone,
+    isSpread && named !== "" ? named : undefined,
+  );
   if (text.trim() === "") {
     return (
       <Box>

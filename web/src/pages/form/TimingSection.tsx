@@ -1,24 +1,28 @@
 import { useId, useState } from "react";
 import { useMe } from "@/api/queries/me";
 import type { FieldProblem } from "@/api/types";
+import { Button } from "@/components/Button";
 import { Field, controlClass } from "@/components/Field";
 import { Select } from "@/components/Select";
 import { classes } from "@/components/classes";
 import { browserZone } from "@/state/zone";
 import { TimingPreview } from "./TimingPreview";
 import { TimingTabs } from "./TimingTabs";
-import { PRESETS } from "./timingText";
+import { Preset } from "./Preset";
+import { PRESETS, isPreset } from "./timingText";
 
 interface Props {
   text: string;
   zone: string;
+  /** Of the schedule. */
+  name: string;
   enabled: boolean;
   onChange: (changes: { timing?: string; zone?: string; enabled?: boolean }) => void;
   errors: { timing?: FieldProblem; zone?: FieldProblem };
 }
 
 /** When: the text is always there and can be typed; presets and tabs write it; the server says what it means. */
-export function TimingSection({ text, zone, enabled, onChange, errors }: Props) {
+export function TimingSection({ text, zone, name, enabled, onChange, errors }: Props) {
   const presets = useId();
   const setText = (timing: string) => onChange({ timing });
   return (
@@ -47,37 +51,31 @@ export function TimingSection({ text, zone, enabled, onChange, errors }: Props) 
             Presets
           </span>
           <div role="group" aria-labelledby={presets} className="flex flex-wrap gap-1.5">
-            <Preset label="Off" pressed={!enabled} onClick={() => onChange({ enabled: false })} />
+            <Preset label="Off" pressed={!enabled} onClick={() => onChange({ enabled: !enabled })} />
             {PRESETS.map((preset) => (
               <Preset
                 key={preset.label}
                 label={preset.label}
-                pressed={
-                  enabled && (text.trim() === preset.text || (preset.label === "24h" && text.trim() === "every 1d"))
-                }
+                pressed={enabled && isPreset(text, preset.text)}
                 onClick={() => onChange({ timing: preset.text, enabled: true })}
               />
             ))}
           </div>
-          {!enabled && <span className="text-xs text-warn">The schedule will be saved switched off.</span>}
+          {enabled ? (
+            <span className="text-xs text-muted">after the last run has finished</span>
+          ) : (
+            <span className="flex items-center gap-1.5 text-xs text-warn">
+              The schedule will be saved switched off.
+              <Button size="small" variant="ghost" onClick={() => onChange({ enabled: true })}>
+                Keep it on
+              </Button>
+            </span>
+          )}
         </div>
         <TimingTabs text={text} onText={setText} />
       </div>
-      <TimingPreview text={text} zone={zone} onUse={setText} />
+      <TimingPreview text={text} zone={zone} name={name} onUse={setText} />
     </div>
-  );
-}
-
-function Preset({ label, pressed, onClick }: { label: string; pressed: boolean; onClick: () => void }) {
-  return (
-    <button
-      type="button"
-      aria-pressed={pressed}
-      onClick={onClick}
-      className="h-7 rounded-full border border-line-strong px-3 text-xs font-medium hover:bg-sunken aria-pressed:border-accent aria-pressed:bg-accent aria-pressed:text-accent-ink pointer-coarse:h-9"
-    >
-      {label}
-    </button>
   );
 }
 

@@ -253,7 +253,7 @@ function Http({ work, bind, onChange, errors }: Omit<Props, "kinds"> & { bind: B
 
 function Task({ work, bind }: { work: WorkValues; bind: Bind }) {
   const tasks = useTasks().data?.items;
-  const known = tasks?.some((task) => task.name === work.task);
+  const known = tasks?.some((task) => task.name === work.task && (task.app || task.nodes.length > 0));
   const hint =
     tasks === undefined || work.task === ""
       ? "A Python function that a node has registered."

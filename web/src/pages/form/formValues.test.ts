@@ -5,7 +5,7 @@ import { firstField, formField, placeErrors } from "./fieldErrors";
 import { NEW_VALUES, changeRequest, newRequest, valuesOf } from "./formValues";
 import { NO_POLICY, commandOf } from "./policyFields";
 
-const policy = samplePolicy({ timeout: "5m" });
+const policy = samplePolicy({ timeout: "5m", break_after: 3 });
 const schedule = sampleSchedule({
   name: "backup",
   version: 4,

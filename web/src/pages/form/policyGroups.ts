@@ -42,7 +42,8 @@ export const POLICY_FIELDS: PolicyField[] = POLICY_GROUPS.flatMap((group) => gro
 /** What holds when the field is empty; of some it depends on the kind of work. */
 export function standardOf(field: PolicyField, { kind, added }: WorkKind): string {
   if (field.kinds === undefined) return field.standard;
-  return (added === null ? field.kinds[kind] : added.timeout) ?? field.standard;
+  const own = added === null ? field.kinds[kind] : field.path === "timeout" ? added.timeout : undefined;
+  return own ?? field.standard;
 }
 
 /** The line below a field. */

@@ -21,11 +21,17 @@ export const UNITS: readonly { value: Unit; label: string }[] = [
   { value: "d", label: "days" },
 ];
 
-/** Presets of people who only want it now and then. `Off` keeps the timing and saves the schedule disabled. */
+/** Presets of people who only want it now and then: so long after it has finished, not on a grid of the clock. */
 export const PRESETS: readonly { label: string; text: string }[] = ["1h", "3h", "6h", "12h", "24h"].map((label) => ({
   label,
-  text: `every ${label}`,
+  text: `every ${label} after finish`,
 }));
+
+/** Whether a timing is that of a preset, however it is written: `every 24h after finish` is `every 1d after finish`. */
+export function isPreset(text: string, preset: string): boolean {
+  const plain = (timing: string) => timing.trim().toLowerCase().replace(/\s+/g, " ").replace(/^every 1d /, "every 24h ");
+  return plain(text) === plain(preset);
+}
 
 export function textOf(draft: TimingDraft): string {
   switch (draft.kind) {
@@ -49,7 +55,7 @@ function cronText(expression: string): string {
 }
 
 const CLOCK = /^\d{1,2}:\d{2}(:\d{2})?$/;
-const CRON_FIELD = /^[\d*/,\-#?LWa-z]+$/i;
+const CRON_FIELD = /^[\d*/,\-#?LWa-z()]+$/i;
 
 /** What the tabs would hold for this text; null when it says more than they can (`or`, `except`, jitter, a zone). */
 export function draftOf(text: string): TimingDraft | null {
@@ -65,7 +71,7 @@ export function draftOf(text: string): TimingDraft | null {
   if (first === "weekly" || first === "monthly") return calendarDraft(first, second, rest);
   if (first.startsWith("@") && words.length === 1 && first !== "@") return { kind: "cron", expression: first };
   const isCron =
-    (words.length === 5 || words.length === 6) && words.every((word) => CRON_FIELD.test(word)) && /^[\d*]/.test(first);
+    words.length >= 5 && words.length <= 7 && words.every((word) => CRON_FIELD.test(word)) && /^([\d*]|h([,/(]|$))/.test(first);
   return isCron ? { kind: "cron", expression: text.trim().replace(/\s+/g, " ") } : null;
 }
 

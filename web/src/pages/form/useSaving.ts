@@ -2,10 +2,10 @@
 
 import { useState } from "react";
 import { ProblemError } from "@/api/client";
-import { type Seen, fetchSchedule, useChangeSchedule, useCreateSchedule, useEnable } from "@/api/queries/schedules";
+import { type Seen, fetchSchedule, useChangeSchedule, useCreateSchedule } from "@/api/queries/schedules";
 import type { Schedule } from "@/api/types";
 import { type FieldErrors, placeErrors } from "./fieldErrors";
-import { type FormValues, changeRequest, kindsOf, newRequest, valuesOf } from "./formValues";
+import { type FormValues, changeRequest, newRequest } from "./formValues";
 import type { LocalErrors } from "./workTexts";
 import { fieldOrder } from "./fieldOrder";
 
@@ -38,13 +38,10 @@ const local = (errors: LocalErrors): FieldErrors =>
 export function useSaving({ schedule, initial, fix }: Given): Saving {
   const create = useCreateSchedule();
   const change = useChangeSchedule(schedule?.name ?? "");
-  const enabling = useEnable();
   const [errors, setErrors] = useState<FieldErrors>({});
   const [answers, setAnswers] = useState(0);
   const [problem, setProblem] = useState<unknown>(null);
   const [theirs, setTheirs] = useState<Schedule | null>(null);
-  // A change that was saved before enabling was refused counts: the next try begins there.
-  const [stored, setStored] = useState({ schedule, before: initial });
 
   function tell(found: FieldErrors): void {
     setErrors(found);
@@ -55,7 +52,9 @@ export function useSaving({ schedule, initial, fix }: Given): Saving {
     return { errors: wrong, store: () => create.mutateAsync(body) };
   }
   function changing(held: Schedule, values: FormValues, wanted: Seen | null) {
-    const { body, errors: wrong } = changeRequest(values, stored.before);
+    const { body: changes, errors: wrong } = changeRequest(values, initial);
+    // In one request: what is refused to be switched on is not changed either.
+    const body = fix ? { ...changes, enabled: values.enabled } : changes;
     const isEmpty = Object.keys(body).length === 0;
     return {
       errors: wrong,
@@ -65,17 +64,12 @@ export function useSaving({ schedule, initial, fix }: Given): Saving {
 
   async function send(values: FormValues, wanted: Seen | null): Promise<Schedule | null> {
     setProblem(null);
-    const held = stored.schedule;
-    const { errors: wrong, store } = held === null ? making(values) : changing(held, values, wanted);
+    const { errors: wrong, store } = schedule === null ? making(values) : changing(schedule, values, wanted);
     tell(local(wrong));
     if (Object.keys(wrong).length > 0) return null;
     try {
-      let saved = await store();
+      const saved = await store();
       setTheirs(null);
-      if (fix && values.enabled) {
-        setStored({ schedule: saved, before: { ...valuesOf(saved, kindsOf(values)), enabled: true } });
-        saved = await enabling.mutateAsync({ ref: saved.name });
-      }
       return saved;
     } catch (error) {
       await refused(error, values);
@@ -108,9 +102,9 @@ export function useSaving({ schedule, initial, fix }: Given): Saving {
     answers,
     problem,
     theirs,
-    before: stored.before,
-    busy: create.isPending || change.isPending || enabling.isPending,
-    save: (values) => send(values, stored.schedule),
+    before: initial,
+    busy: create.isPending || change.isPending,
+    save: (values) => send(values, schedule),
     saveOver: (values) => send(values, theirs),
     clear: (field) => {
       if (!(field in errors)) return;

@@ -14,6 +14,8 @@ const lane = (changes: Partial<Lane> = {}): Lane => ({
   queued: 12,
   oldest_at: null,
   paused: false,
+  paused_by: null,
+  paused_at: null,
   note: null,
   ...changes,
 });
@@ -118,4 +120,32 @@ it("what was typed and left is not there the next time, and the rate is that of 
   await userEvent.keyboard("{Escape}");
   await userEvent.click(screen.getByRole("button", { name: "Pause" }));
   expect(screen.getByLabelText<HTMLInputElement>("Note").value).toBe("");
+});
+
+it("makes a lane by its name and limit, unless there is one of that name", async () => {
+  const asked = stubServer({ ...lanes(lane()), "PUT /api/lanes/reports": lane({ name: "reports", limit: 5 }) });
+  renderPage(LanesPage);
+  await userEvent.click(await screen.findByText("New lane"));
+  const name = await screen.findByLabelText("Name");
+  const make = screen.getByRole("button", { name: "Make lane" });
+  await userEvent.type(name, "main");
+  await userEvent.click(make);
+  expect(screen.getByText("There is a lane main already.")).toBeTruthy();
+  await userEvent.clear(name);
+  await userEvent.type(name, "reports");
+  await userEvent.click(make);
+  expect(await screen.findByText("Lane reports is made")).toBeTruthy();
+  expect(asked.find((each) => each.method === "PUT")).toMatchObject({ path: "/api/lanes/reports", body: { limit: 5 } });
+});
+
+it("leaves a lane as it is that somebody else made meanwhile", async () => {
+  let items = [lane()];
+  const asked = stubServer({ "GET /api/lanes": () => ({ items }) });
+  renderPage(LanesPage);
+  await userEvent.click(await screen.findByText("New lane"));
+  await userEvent.type(await screen.findByLabelText("Name"), "reports");
+  items = [lane(), lane({ name: "reports", limit: 2 })];
+  await userEvent.click(screen.getByRole("button", { name: "Make lane" }));
+  expect(await screen.findByText("There is a lane reports already.")).toBeTruthy();
+  expect(asked.filter((each) => each.method === "PUT")).toEqual([]);
 });

@@ -6,7 +6,6 @@ import { PREFIX } from "@/api/mount";
 import { whenLoggedInElsewhere } from "@/api/originKey";
 import { useLogin } from "@/api/queries/me";
 import { Button } from "@/components/Button";
-import { Command } from "@/components/Command";
 import { TextField } from "@/components/Field";
 import { ProblemNote } from "@/components/ProblemNote";
 import { Logo } from "@/shell/Logo";
@@ -84,9 +83,12 @@ export function LoginPage() {
           Log in
         </Button>
         <div className="flex flex-col gap-2 border-t border-line pt-4 text-sm text-muted">
-          <span>Or run this command on Ostinato's machine to get a login link:</span>
+          {/* Which ledger this is a stranger is not told, and a command without it would make another one. */}
           <span>
-            <Command text={loginCommand(window.location.port, PREFIX)} />
+            Or open a login link. The server prints one when it starts, or the command that makes one:{" "}
+            <code className="font-mono text-xs">{loginCommand(window.location.port, PREFIX)}</code>, with the{" "}
+            <code className="font-mono text-xs">--db</code> or <code className="font-mono text-xs">--app</code> of this
+            server.
           </span>
         </div>
       </form>

@@ -16,7 +16,7 @@ import { counted } from "@/time/format";
 const LOOK: Record<Node["state"], { tone: BadgeTone; icon: IconName; meaning: string }> = {
   alive: { tone: "good", icon: "check", meaning: "It is running and renews its lease." },
   draining: { tone: "warn", icon: "hourglass", meaning: "It takes no new work; active runs may end." },
-  lost: { tone: "bad", icon: "unplug", meaning: "It stopped without notice; other nodes take over its runs." },
+  lost: { tone: "bad", icon: "unplug", meaning: "It stopped without notice. Other nodes take over what it was running, if anything." },
 };
 
 const FEW = 8;

@@ -47,8 +47,8 @@ function Lost({ nodes }: { nodes: Node[] }) {
   if (last === undefined) return null;
   const title =
     lately.length === 1
-      ? `Node ${last.id} was lost; other nodes took over its runs`
-      : `${lately.length} nodes were lost; other nodes took over their runs`;
+      ? `Node ${last.id} was lost: it stopped without notice`
+      : `${lately.length} nodes were lost: they stopped without notice`;
   const aside = (
     <>
       last seen <Ago at={last.seen_at} />

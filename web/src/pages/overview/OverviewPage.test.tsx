@@ -12,7 +12,7 @@ it("without an engine the page says so and how to start one", async () => {
   stubServer({ "GET /api/overview": sampleOverview({ engine }) });
   renderPage(OverviewPage);
   expect((await screen.findByRole("alert")).textContent).toContain("No engine is running");
-  expect(screen.getByText("ostinato worker")).toBeDefined();
+  expect(screen.getByText("ostinato worker --db sqlite:////srv/jobs.db")).toBeDefined();
 });
 
 it("a house without schedules shows the command that makes the first one", async () => {
@@ -80,7 +80,7 @@ it("a row that was set aside is shown with its reason and how to see more", asyn
   renderPage(OverviewPage);
   expect((await screen.findByText("runs 17")).closest("li")?.textContent).toContain("its state is unknown");
   expect(screen.getByText("21 rows")).toBeDefined();
-  expect(screen.getByText("ostinato db quarantine")).toBeDefined();
+  expect(screen.getByText("ostinato db quarantine --db sqlite:////srv/jobs.db")).toBeDefined();
 });
 
 it("without such rows there is no word of them", async () => {
@@ -134,7 +134,7 @@ it("a node that was lost minutes ago is told of, one of yesterday is not", async
   renderPage(OverviewPage);
   const alert = await screen.findByRole("alert");
   // What ticks is beside the alert: it is not read out again every minute.
-  expect(alert.textContent).toBe("Node shop-2 was lost; other nodes took over its runs");
+  expect(alert.textContent).toBe("Node shop-2 was lost: it stopped without notice");
   expect(alert.parentElement?.textContent).toContain("last seen 3 m ago");
   expect(screen.getByRole("link", { name: "Show nodes" }).getAttribute("href")).toBe("/nodes");
 });

@@ -1,16 +1,16 @@
-/** What a run is called: its schedule, else its task, with links to both of them. */
+/** What a run is called: its schedule, else its task, with links to both of them. What is no more has no link. */
 
 import { Link } from "@tanstack/react-router";
 import type { Run } from "@/api/types";
 
-type Named = Pick<Run, "id" | "schedule" | "task" | "session">;
+type Named = Pick<Run, "id" | "schedule" | "schedule_id" | "task" | "session">;
 
 export function RunName({ run }: { run: Named }) {
   return (
     <span className="flex min-w-0 items-baseline gap-2">
-      {run.schedule === null ? (
+      {run.schedule === null || run.schedule_id === null ? (
         <Link to="/runs/$id" params={{ id: String(run.id) }} className="truncate rounded font-medium hover:underline">
-          {run.task ?? run.session ?? "run"}
+          {run.schedule ?? run.task ?? run.session ?? "run"}
         </Link>
       ) : (
         <Link

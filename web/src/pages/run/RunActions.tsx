@@ -1,11 +1,12 @@
 import { useNavigate } from "@tanstack/react-router";
-import { useState } from "react";
+import { useEffect, useState } from "react";
 import { useMay } from "@/api/queries/me";
 import { useRetryRun } from "@/api/queries/runs";
 import type { Run } from "@/api/types";
 import { Button } from "@/components/Button";
 import { useProblemToast, useToast } from "@/components/Toast";
 import { hasEnded } from "@/components/stateLook";
+import { useUrlState } from "@/state/urlState";
 import { CancelDialog } from "./CancelDialog";
 
 /** Cancel while it is active, retry when it has ended. A retry is a new run, and the page goes there. */
@@ -16,7 +17,15 @@ export function RunActions({ run }: { run: Run }) {
   const navigate = useNavigate();
   const say = useToast();
   const tell = useProblemToast();
+  const [search, setSearch] = useUrlState();
   const [asking, setAsking] = useState(false);
+  // The palette asks by the address, once.
+  const wanted = search["cancel"] === "1";
+  useEffect(() => {
+    if (!wanted) return;
+    setSearch({ cancel: undefined });
+    setAsking(may.allowed && !hasEnded(run.state));
+  }, [wanted, setSearch, may.allowed, run.state]);
   const pressRetry = (): void =>
     retry.mutate(
       { id: run.id },

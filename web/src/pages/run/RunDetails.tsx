@@ -6,22 +6,27 @@ import { causeText } from "@/pages/runs/causes";
 
 const TRIGGERS: Record<Run["trigger"], string> = {
   schedule: "its schedule",
-  manual: "a person, by hand",
+  manual: "a person",
   catch_up: "catch-up after downtime",
   api: "a request",
   message: "a message",
   check_in: "a machine that checked in",
+  after: "the end of another schedule's run",
 };
 
-function triggerText(trigger: Run["trigger"]): string {
-  return TRIGGERS[trigger] ?? trigger;
+/** Who, where that is known; and by what. */
+function startedBy({ trigger, started_by: who }: Run): string {
+  const what = TRIGGERS[trigger] ?? trigger;
+  if (who === null) return trigger === "manual" ? "a person or a program" : what;
+  return trigger === "manual" ? who : `${who}, by ${what}`;
 }
 
 /** The rest of the row, in words. */
 export function RunDetails({ run }: { run: Run }) {
   const facts: [string, ReactNode][] = [
     ["Cause", run.cause === null ? null : causeText(run.cause)],
-    ["Started by", triggerText(run.trigger)],
+    ["Started by", startedBy(run)],
+    ["Cancelled by", run.cancelled_by],
     ["Due", <Time key="due" at={run.due_at} zone={run.zone} seconds />],
     ["Last due", run.last_due_at === null ? null : <Time key="last" at={run.last_due_at} zone={run.zone} seconds />],
     ["Due times", run.count > 1 ? run.count.toLocaleString("en-US") : null],

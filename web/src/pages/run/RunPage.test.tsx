@@ -179,6 +179,17 @@ describe("the page of a run", () => {
     expect(screen.getByText("Retry")).toBeTruthy();
   });
 
+  it("says who started it, and who cancelled it beside the reason that they gave", async () => {
+    const ended = { state: "cancelled" as const, reason: "wrong button", cancelled_by: "grace", started_by: "ada" };
+    stubServer({
+      "GET /api/runs/7": { ...run, ...ended, trigger: "manual" },
+      "GET /api/runs/7/lines": { lines: [], more: false, ended: true },
+    });
+    open();
+    expect(await screen.findByText("Cancelled by grace: wrong button")).toBeTruthy();
+    expect(screen.getByText("Started by").nextElementSibling?.textContent).toBe("ada");
+  });
+
   it("keeps the question and what is typed when the run ends under it", async () => {
     const asked = stubServer({
       "GET /api/runs/7": run,

@@ -20,6 +20,7 @@ import { StateTimeline } from "@/components/output/StateTimeline";
 import { useOutput } from "@/components/output/useOutput";
 import { hasEnded, look, shownState } from "@/components/stateLook";
 import { useZone } from "@/state/zone";
+import { BlockedStrip } from "../schedule/BlockedStrip";
 import { WorkView } from "../schedule/WorkView";
 import { ResultView } from "./ResultView";
 import { RunActions } from "./RunActions";
@@ -70,7 +71,7 @@ function Loaded({ run }: { run: Run }) {
           </span>
         }
         crumbs={
-          run.schedule === null
+          run.schedule === null || run.schedule_id === null
             ? [{ label: "Runs", to: "/runs" }]
             : [
                 { label: "Schedules", to: "/schedules" },
@@ -83,14 +84,15 @@ function Loaded({ run }: { run: Run }) {
           ) : run.schedule === null ? (
             `Task ${of}`
           ) : (
-            <OfSchedule name={run.schedule} />
+            <OfSchedule name={run.schedule} removed={run.schedule_id === null} />
           )
         }
         actions={<RunActions run={run} />}
       />
       <div className="grid grid-cols-[minmax(0,1fr)] gap-4 xl:grid-cols-[minmax(0,1fr)_20rem]">
         <div className="flex min-w-0 flex-col gap-4">
-          {run.reason !== null && <Reason run={run} />}
+          {run.blocked_by && <BlockedStrip blocked={run.blocked_by} zone={run.zone} />}
+          {run.reason !== null && !run.blocked_by?.sentence.includes(run.reason) && <Reason run={run} />}
           <Card>
             {progressing && <RunProgress run={run} />}
             <StateTimeline run={run} bare={progressing} />
@@ -132,7 +134,8 @@ function Loaded({ run }: { run: Run }) {
   );
 }
 
-function OfSchedule({ name }: { name: string }) {
+function OfSchedule({ name, removed }: { name: string; removed: boolean }) {
+  if (removed) return `of ${name}, which was deleted after it had run`;
   return (
     <>
       of{" "}
@@ -150,7 +153,8 @@ function Reason({ run }: { run: Run }) {
   const said = plainText(run.reason ?? "");
   if (!hasEnded(run.state)) return <Banner tone={tone} title={said} />;
   // `cancelled by ada` begins with the state: it is not said twice.
-  const joined = shownState(run) === "errors" ? `succeeded with ${said}` : `${run.state}: ${said}`;
+  const state = run.cancelled_by === null ? run.state : `${run.state} by ${run.cancelled_by}`;
+  const joined = shownState(run) === "errors" ? `succeeded with ${said}` : `${state}: ${said}`;
   const whole = said.startsWith(run.state) ? said : joined;
   return <Banner tone={tone} title={whole.charAt(0).toUpperCase() + whole.slice(1)} />;
 }
@@ -167,6 +171,7 @@ function Output({ run }: { run: Run }) {
     <>
       {/* The rest of an ended one does not come by itself: what is here would pass for the whole. */}
       {!live && problem}
+      {/* What is printed last is in sight, without scrolling, also on the screen of a small laptop. */}
       <OutputView
         store={output.store}
         version={output.version}
@@ -175,7 +180,7 @@ function Output({ run }: { run: Run }) {
         zone={resolve(run.zone)}
         starts={run.attempts.map((attempt) => Date.parse(attempt.started_at))}
         onDownload={() => downloadOutput(run.id)}
-        className={output.store.count > 8 ? "h-[min(36rem,70dvh)]" : output.store.count > 0 || live ? "h-64" : "h-28"}
+        className={output.store.count > 8 ? "h-[clamp(14rem,calc(100dvh-25rem),36rem)]" : output.store.count > 0 || live ? "h-64" : "h-28"}
       />
     </>
   );

@@ -34,7 +34,7 @@ export function RunFilterBar({ filters, onChange }: Props) {
   // A phone shows what is asked most; the rest comes when it is wanted, or is in use.
   const [opened, setOpened] = useState(false);
   const showsAll = opened || REST.some((name) => filters[name] !== "");
-  const bySchedule = useCallback((schedule: string) => onChange({ schedule }), [onChange]);
+  const byName = useCallback((q: string) => onChange({ q }), [onChange]);
   const bySession = useCallback((session: string) => onChange({ session }), [onChange]);
   const choices = [
     { name: "state", label: "State", any: "Any state", options: states },
@@ -47,7 +47,12 @@ export function RunFilterBar({ filters, onChange }: Props) {
   ] as const;
   return (
     <div role="search" className="mb-3 flex flex-wrap items-center gap-2">
-      <SearchField label="Schedule (full name)" value={filters.schedule} onChange={bySchedule} />
+      <SearchField label="Search runs by name" value={filters.q} onChange={byName} />
+      {filters.schedule !== "" && (
+        <Button icon="cross" onClick={() => onChange({ schedule: "" })}>
+          <span className="max-w-48 truncate">Schedule {filters.schedule}</span>
+        </Button>
+      )}
       {choices.map(({ name, label, any, options }) => (
         <Select
           key={name}

@@ -7,6 +7,7 @@ import { sampleRun } from "@/testing/samples";
 import { type Asked, problem, stubServer } from "@/testing/server";
 import { RunsPage } from "./RunsPage";
 import { NO_FILTERS, filtersOf, queryOf } from "./runFilters";
+import { PAGES_IN_A_ROW } from "./useLookBack";
 
 beforeEach(() => {
   // happy-dom lays nothing out: the window has a height all the same.
@@ -21,6 +22,48 @@ const lists = {
 const open = (search = "") => renderPage(RunsPage, { route: "/runs", at: `/runs${search}` });
 
 describe("the page of all runs", () => {
+  it("finds part of a name, also where a page of what was looked through has none", async () => {
+    const asked = stubServer({
+      ...lists,
+      "GET /api/runs": ({ query }: Asked) =>
+        query.get("cursor") === null ? { items: [], next: "further" } : { items: [sampleRun({ schedule: "backup" })], next: null },
+    });
+    open("?q=back");
+    expect(await screen.findByText("backup")).toBeTruthy();
+    expect(asked.filter((each) => each.path === "/api/runs").map((each) => each.query.get("q"))).toEqual(["back", "back"]);
+  });
+
+  it("stops a search whose page fails, and goes on when it is told to", async () => {
+    let broken = true;
+    const asked = stubServer({
+      ...lists,
+      "GET /api/runs": ({ query }: Asked) => {
+        if (query.get("cursor") === null) return { items: [], next: "further" };
+        return broken ? problem(503, "the database is away") : { items: [sampleRun({ schedule: "backup" })], next: null };
+      },
+    });
+    open("?q=back");
+    expect(await screen.findByText("the database is away")).toBeTruthy();
+    expect(asked.filter((each) => each.path === "/api/runs")).toHaveLength(2);
+    broken = false;
+    await userEvent.click(screen.getByRole("button", { name: /try again|retry/i }));
+    expect(await screen.findByText("backup")).toBeTruthy();
+  });
+
+  it("looks back by itself for so many pages only", async () => {
+    const asked = stubServer({
+      ...lists,
+      "GET /api/runs": ({ query }: Asked) => ({ items: [], next: String(Number(query.get("cursor") ?? "0") + 1) }),
+    });
+    const pages = () => asked.filter((each) => each.path === "/api/runs").length;
+    open("?q=back");
+    const further = await screen.findByRole("button", { name: "Look further back" });
+    expect(pages()).toBe(PAGES_IN_A_ROW);
+    await userEvent.click(further);
+    await waitFor(() => expect(pages()).toBe(2 * PAGES_IN_A_ROW));
+    expect(await screen.findByRole("button", { name: "Look further back" })).toBeTruthy();
+  });
+
   it("shows what runs counted, and marks those that succeeded with errors", async () => {
     const totals = { copied: 1200, errors: 3 };
     const errors = sampleRun({ id: 12, state: "succeeded", cause: "errors", reason: "3 errors", totals });
@@ -51,7 +94,7 @@ describe("the page of all runs", () => {
   it("puts a filter into the address, and offers to clear those that nothing fits", async () => {
     const asked = stubServer({ ...lists, "GET /api/runs": { items: [], next: null } });
     const { router } = open();
-    expect(await screen.findByText("ostinato schedule trigger NAME")).toBeTruthy();
+    expect(await screen.findByText("ostinato schedule trigger NAME --db sqlite:////srv/jobs.db")).toBeTruthy();
     await screen.findByRole("option", { name: "mail" });
     await userEvent.selectOptions(screen.getByLabelText("Task"), "mail");
     await waitFor(() => expect(router.state.location.search).toEqual({ task: "mail" }));

@@ -20,6 +20,7 @@ import { RunFilterBar } from "./RunFilterBar";
 import { RunRow, RunsHead } from "./RunRow";
 import { NO_FILTERS, type RunFilters, filtersOf, isFiltered, queryOf } from "./runFilters";
 import { useHeldBack } from "./useHeldBack";
+import { useLookBack } from "./useLookBack";
 
 export function RunsPage() {
   const [search, setSearch] = useUrlState();
@@ -41,6 +42,7 @@ function List({ filters, onClear }: { filters: RunFilters; onClear: () => void }
   const runs = itemsOf(query.data).filter((run) => wanted.state?.includes(run.state) ?? true);
   // Half a name is no error: there is nothing of that name yet.
   const isUnknown = query.error instanceof ProblemError && query.error.status === 404;
+  const search = useLookBack(query, runs.length === 0, JSON.stringify(wanted));
   const { shown, fresh } = useHeldBack(runs);
   const navigate = useNavigate();
   const walked = useRowKeys(
@@ -68,8 +70,14 @@ function List({ filters, onClear }: { filters: RunFilters; onClear: () => void }
           query.isPlaceholderData && "opacity-60",
         )}
       >
-        {query.isPending && <SkeletonRows rows={10} />}
-        {(query.isSuccess || isUnknown) && runs.length === 0 && (isFiltered(filters) ? <NoMatch onClear={onClear} /> : <NoRuns />)}
+        {(query.isPending || search === "looking") && <SkeletonRows rows={10} />}
+        {search === "failed" && (
+          <div className="p-3">
+            <ProblemNote error={query.error} onRetry={() => void query.fetchNextPage()} />
+          </div>
+        )}
+        {typeof search === "function" && <NoneYet onFurther={search} onClear={onClear} />}
+        {(query.isSuccess || isUnknown) && search === "over" && runs.length === 0 && (isFiltered(filters) ? <NoMatch onClear={onClear} /> : <NoRuns />)}
         {runs.length > 0 && (
           <>
             <RunsHead />
@@ -97,6 +105,22 @@ function NoRuns() {
       title="Nothing has run yet"
       text="Every due time of a schedule becomes a run. To start one now:"
       command="ostinato schedule trigger NAME"
+    />
+  );
+}
+
+function NoneYet({ onFurther, onClear }: { onFurther: () => void; onClear: () => void }) {
+  return (
+    <EmptyState
+      icon="search"
+      title="None of the newest runs match these filters"
+      text="There are older runs that were not looked through yet."
+      action={
+        <>
+          <Button onClick={onFurther}>Look further back</Button>
+          <Button onClick={onClear}>Clear filters</Button>
+        </>
+      }
     />
   );
 }

@@ -8,6 +8,7 @@ const KNOWN: Record<Cause, true> = {
   check: true,
   gate: true,
   budget: true,
+  upstream: true,
   debounced: true,
   dropped: true,
   stale: true,

@@ -6,6 +6,7 @@ import { STATES } from "@/components/stateLook";
 import { CAUSES } from "./causes";
 
 export const RUN_FILTERS = [
+  "q",
   "state",
   "cause",
   "schedule",
@@ -25,6 +26,7 @@ export const TRIGGERS: readonly { value: Trigger; label: string }[] = [
   { value: "api", label: "api" },
   { value: "message", label: "message" },
   { value: "check_in", label: "check-in" },
+  { value: "after", label: "after another" },
 ];
 
 export const NO_FILTERS = Object.fromEntries(RUN_FILTERS.map((name) => [name, ""])) as RunFilters;
@@ -46,7 +48,7 @@ export function queryOf(filters: RunFilters): RunFilter {
   if (why.length > 0) query.cause = why;
   const known = TRIGGERS.find((each) => each.value === trigger);
   if (known !== undefined) query.trigger = known.value;
-  for (const name of ["schedule", "task", "project", "lane", "session", "since"] as const) {
+  for (const name of ["q", "schedule", "task", "project", "lane", "session", "since"] as const) {
     if (names[name] !== "") query[name] = names[name];
   }
   return query;

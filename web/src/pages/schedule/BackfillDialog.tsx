@@ -1,6 +1,6 @@
 /** Runs the due times of the past: first a look at what would be run, then the runs. */
 
-import { useState } from "react";
+import { type FormEvent, useId, useState } from "react";
 import { type Backfill, useBackfill } from "@/api/queries/schedules";
 import type { BackfillAnswer, Schedule } from "@/api/types";
 import { Button } from "@/components/Button";
@@ -33,6 +33,13 @@ export function BackfillDialog({ schedule, onClose }: Props) {
   const say = useToast();
   const ready = from !== "" && until !== "";
 
+  const form = useId();
+  function submit(event: FormEvent): void {
+    event.preventDefault();
+    if (backfill.isPending || !ready) return;
+    if (preview === null) send(true);
+    else if (preview.due.length > 0) send(false);
+  }
   function changed(set: () => void): void {
     set();
     setPreview(null);
@@ -66,7 +73,8 @@ export function BackfillDialog({ schedule, onClose }: Props) {
               variant="primary"
               busy={backfill.isPending}
               why={ready ? undefined : "Enter both times."}
-              onClick={() => send(true)}
+              type="submit"
+              form={form}
             >
               Preview
             </Button>
@@ -75,7 +83,8 @@ export function BackfillDialog({ schedule, onClose }: Props) {
               variant="primary"
               busy={backfill.isPending}
               why={preview.due.length > 0 ? undefined : "There is nothing to run."}
-              onClick={() => send(false)}
+              type="submit"
+              form={form}
             >
               Run {counted(preview.due.length, "due time")}
             </Button>
@@ -83,7 +92,7 @@ export function BackfillDialog({ schedule, onClose }: Props) {
         </>
       }
     >
-      <div className="flex flex-col gap-3">
+      <form id={form} onSubmit={submit} className="flex flex-col gap-3">
         <div className="grid gap-3 sm:grid-cols-2">
           <TextField
             label="From (your time)"
@@ -112,7 +121,7 @@ export function BackfillDialog({ schedule, onClose }: Props) {
         </label>
         {backfill.error !== null && <ProblemNote error={backfill.error} />}
         {preview !== null && <Preview answer={preview} zone={schedule.zone} />}
-      </div>
+      </form>
     </Dialog>
   );
 }

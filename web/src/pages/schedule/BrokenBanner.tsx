@@ -4,6 +4,7 @@ import type { Schedule } from "@/api/types";
 import { Banner } from "@/components/Banner";
 import { Button, buttonClass } from "@/components/Button";
 import { ErrorText } from "@/components/output/ErrorText";
+import { Time } from "@/components/Time";
 import { brokenText } from "../schedules/scheduleState";
 import type { Turning } from "../schedules/useTurning";
 
@@ -37,6 +38,11 @@ export function BrokenBanner({ schedule, turning }: { schedule: Schedule; turnin
         </>
       }
     >
+      {schedule.probe_at !== null && (
+        <p className="mt-0.5">
+          Probes at <Time at={schedule.probe_at} zone={schedule.zone} seconds />: if that run succeeds, it is on again.
+        </p>
+      )}
       {last !== null && (
         <>
           <p className="mt-0.5">

@@ -42,6 +42,28 @@ describe("the page of a schedule", () => {
     expect(await screen.findByText("1 run on 1 day; nothing failed.")).toBeTruthy();
   });
 
+  it("runs so long after it has finished with one press, which can be taken back", async () => {
+    const asked = stubServer({
+      ...answers,
+      "GET /api/schedules/backup": { ...schedule, timing: "daily 03:00" },
+      "PATCH /api/schedules/backup": ({ body }: Asked) => ({ ...schedule, ...(body as object) }),
+    });
+    open();
+    const often = await screen.findByRole("group", { name: "How often" });
+    await userEvent.click(within(often).getByText("3h"));
+    fireEvent.click(await screen.findByText("Undo"));
+    const sent = () => asked.filter((each) => each.method === "PATCH").map((each) => each.body);
+    await waitFor(() => expect(sent()).toEqual([{ timing: "every 3h after finish" }, { timing: "daily 03:00" }]));
+  });
+
+  it("says that it is queued while none of its work is running", async () => {
+    stubServer({ ...answers, "GET /api/schedules/backup": { ...schedule, running: 1, queued: 1 } });
+    open();
+    const heading = await screen.findByRole("heading", { level: 1 });
+    expect(within(heading).getByText("queued")).toBeTruthy();
+    expect(within(heading).queryByText("running")).toBeNull();
+  });
+
   it("says that it is late", async () => {
     const late = { ...schedule, late: true, policy: { ...schedule.policy, fresh: "26h" } };
     stubServer({ ...answers, "GET /api/schedules/backup": late });
@@ -103,13 +125,23 @@ describe("the page of a schedule", () => {
   });
 
   it("that is off says why and is enabled from there", async () => {
+    const blocked_by = {
+      cause: "off",
+      sentence: "schedule 'backup' is switched off by ada (moving house)",
+      since: null,
+      until: null,
+      command: "ostinato schedule enable backup",
+      action: { verb: "schedule.enable", target: "backup", label: "Enable", arguments: {} },
+      chain: [],
+    };
+    const off = { ...schedule, state: "off", enabled: false, off_note: "moving house", next_run_at: null, blocked_by };
     const asked = stubServer({
       ...answers,
-      "GET /api/schedules/backup": { ...schedule, state: "off", enabled: false, off_note: "moving house", next_run_at: null },
-      "POST /api/schedules/backup/enable": schedule,
+      "GET /api/schedules/backup": off,
+      "POST /api/schedules/backup/enable": { ...schedule, blocked_by: null },
     });
     open();
-    expect(await screen.findByText("Off: moving house")).toBeTruthy();
+    expect(await screen.findByText("Schedule 'backup' is switched off by ada (moving house)")).toBeTruthy();
     expect(screen.queryByRole("button", { name: "Pause…" })).toBeNull();
     await userEvent.click(screen.getByRole("button", { name: "Enable" }));
     expect(await screen.findByText("backup is on")).toBeTruthy();
@@ -130,7 +162,7 @@ describe("the page of a schedule", () => {
     await userEvent.type(screen.getByLabelText("Reason (optional)"), "moving house");
     await userEvent.click(screen.getByRole("button", { name: "Pause schedule" }));
     expect(await screen.findByText("backup is off")).toBeTruthy();
-    expect(asked.find((each) => each.method === "POST")?.body).toEqual({ note: "moving house" });
+    expect(asked.find((each) => each.method === "POST")?.body).toEqual({ note: "moving house", keep_retries: false });
   });
 
   it("explains the mark of what differs from the default, where there is such a mark", async () => {
@@ -187,7 +219,7 @@ describe("the page of a schedule", () => {
     stubServer({ ...answers, "GET /api/runs": { items: [], next: null } });
     open("?runs=1");
     const dialog = await screen.findByRole("dialog");
-    expect(await within(dialog).findByText("ostinato schedule trigger backup")).toBeTruthy();
+    expect(await within(dialog).findByText("ostinato schedule trigger backup --db sqlite:////srv/jobs.db")).toBeTruthy();
     await userEvent.selectOptions(within(dialog).getByLabelText("State"), "failed");
     await userEvent.click(await within(dialog).findByText("Show any state"));
     expect(await within(dialog).findByText("No runs yet")).toBeTruthy();

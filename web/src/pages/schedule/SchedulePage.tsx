@@ -7,23 +7,25 @@ import { useSchedule } from "@/api/queries/schedules";
 import type { Schedule } from "@/api/types";
 import { Badge } from "@/components/Badge";
 import { Banner } from "@/components/Banner";
-import { Button } from "@/components/Button";
 import { Card } from "@/components/Card";
 import { PageHeader } from "@/components/PageHeader";
 import { QueryView } from "@/components/QueryView";
 import { SkeletonCards } from "@/components/Skeleton";
-import { StateBadge } from "@/components/StateBadge";
 import { Countdown, Time } from "@/components/Time";
 import { useUrlState } from "@/state/urlState";
+import { ActiveBadge } from "../schedules/ActiveBadge";
 import { ScheduleSwitch } from "../schedules/ScheduleSwitch";
-import { reasonText, stateLook } from "../schedules/scheduleState";
+import { stateLook } from "../schedules/scheduleState";
 import { type Turning, useTurning } from "../schedules/useTurning";
+import { BlockedStrip } from "./BlockedStrip";
 import { BrokenBanner } from "./BrokenBanner";
 import { CodeChanges } from "./CodeChanges";
 import { HistoryCard } from "./HistoryCard";
 import { PingAddress } from "./PingAddress";
 import { PolicyCard } from "./PolicyCard";
+import { PresetCard } from "./PresetCard";
 import { RecentRuns } from "./RecentRuns";
+import { Relations } from "./Relations";
 import { RunsDialog } from "./RunsDialog";
 import { ScheduleActions } from "./ScheduleActions";
 import { Upcoming } from "./Upcoming";
@@ -33,7 +35,7 @@ const LIST = { label: "All schedules", to: "/schedules" };
 
 export function SchedulePage() {
   const { name = "" } = useParams({ strict: false });
-  const query = useSchedule(name);
+  const query = useSchedule(name, { watched: true });
   return (
     <QueryView query={query} skeleton={<SkeletonCards cards={6} />} page={{ title: name, list: LIST }}>
       {(schedule) => <Loaded key={schedule.id} schedule={schedule} />}
@@ -64,23 +66,24 @@ function Loaded({ schedule }: { schedule: Schedule }) {
             <Badge {...stateLook(state)} title={schedule.next_run_reason ?? undefined}>
               {state}
             </Badge>
-            {schedule.running > 0 && <StateBadge state="running" />}
+            <ActiveBadge schedule={schedule} />
           </span>
         }
         description={<Description schedule={schedule} />}
         actions={<ScheduleActions schedule={schedule} turning={turning} onRuns={() => showRuns(true)} />}
       />
       <div className="flex flex-col gap-4">
-        {schedule.broken !== null && <BrokenBanner schedule={schedule} turning={turning} />}
-        {schedule.late && <Banner tone="bad" title={`Late: it has not succeeded within ${schedule.policy.fresh}.`} />}
         <Held schedule={schedule} turning={turning} />
+        {schedule.late && <Banner tone="bad" title={`Late: it has not succeeded within ${schedule.policy.fresh}.`} />}
         <div className="grid grid-cols-[minmax(0,1fr)] gap-4 xl:grid-cols-[minmax(0,1fr)_22rem]">
           <div className="flex min-w-0 flex-col gap-4">
+            <Relations schedule={schedule} />
             <RecentRuns schedule={schedule} onAll={() => showRuns(true)} />
             <HistoryCard schedule={schedule} />
           </div>
           <div className="flex min-w-0 flex-col gap-4">
             <Upcoming schedule={schedule} />
+            {schedule.work.kind !== "check_in" && <PresetCard schedule={schedule} turning={turning} />}
             <Card title="Work">
               <WorkView work={schedule.work} />
               {schedule.work.kind === "check_in" && <PingAddress schedule={schedule.name} />}
@@ -114,33 +117,13 @@ function Description({ schedule }: { schedule: Schedule }) {
   );
 }
 
-/** Why it is not due although nothing is broken. */
+/** What keeps it from running; what broke it is told with its last error. */
 function Held({ schedule, turning }: { schedule: Schedule; turning: Turning }) {
-  if (schedule.broken !== null) return null;
-  const state = schedule.state;
-  if (state === "paused") return <Banner tone="warn" title={`Paused: ${reasonText(schedule.next_run_reason)}`} />;
-  if (state === "orphaned") return <Banner tone="warn" title="The code no longer declares this schedule, so it does not run." />;
-  return state === "off" ? <OffBanner schedule={schedule} turning={turning} /> : null;
-}
-
-function OffBanner({ schedule, turning }: { schedule: Schedule; turning: Turning }) {
-  const may = useMay("operator");
-  return (
-    <Banner
-      title={schedule.off_note ? `Off: ${schedule.off_note}` : "Off: this schedule has no due times until somebody enables it."}
-      actions={
-        <Button
-          size="small"
-          icon="check"
-          why={may.reason}
-          busy={turning.isTurningOn(schedule.name)}
-          onClick={() => turning.turn({ name: schedule.name, to: "on" })}
-        >
-          Enable
-        </Button>
-      }
-    />
-  );
+  const blocked = schedule.blocked_by ?? null;
+  if (blocked === null || blocked.cause === "broken") {
+    return schedule.broken === null ? null : <BrokenBanner schedule={schedule} turning={turning} />;
+  }
+  return <BlockedStrip blocked={blocked} zone={schedule.zone} turning={turning} />;
 }
 
 function Details({ schedule }: { schedule: Schedule }) {

@@ -3,21 +3,8 @@
 import type { ReactNode } from "react";
 import type { AddedWork, Work } from "@/api/types";
 import { CopyButton } from "@/components/CopyButton";
-import { Icon, type IconName } from "@/components/Icon";
-
-const KINDS: Record<Work["kind"], { label: string; icon: IconName }> = {
-  shell: { label: "Shell", icon: "terminal" },
-  agent: { label: "Agent", icon: "bolt" },
-  http: { label: "HTTP", icon: "send" },
-  function: { label: "Task", icon: "gear" },
-  check_in: { label: "Check-in", icon: "check" },
-  unreadable: { label: "Unreadable", icon: "alert" },
-};
-
-function workKind(work: Work): { label: string; icon: IconName } {
-  // What a package adds is not among those that this page was made with.
-  return (KINDS as Partial<typeof KINDS>)[work.kind] ?? { label: work.kind, icon: "gear" };
-}
+import { Icon } from "@/components/Icon";
+import { workKind } from "@/components/workKind";
 
 export function WorkView({ work }: { work: Work }) {
   const { label, icon } = workKind(work);
@@ -142,6 +129,8 @@ function Code({ text, prose = false }: { text: string; prose?: boolean }) {
   return (
     <div className="relative min-w-0 rounded-md border border-line bg-sunken">
       <pre
+        // A long one is scrolled by keys, too.
+        tabIndex={0}
         className={`max-h-72 overflow-auto py-2 pr-10 pl-3 text-xs break-words whitespace-pre-wrap ${prose ? "font-sans leading-5" : "font-mono"}`}
       >
         {text}

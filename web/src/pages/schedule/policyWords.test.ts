@@ -3,7 +3,7 @@ import { POLICIES } from "@/api/policies";
 import { samplePolicy } from "@/testing/samples";
 import { policyWords } from "./policyWords";
 
-const policy = samplePolicy({ timeout: "5m" });
+const policy = samplePolicy({ timeout: "5m", break_after: 3 });
 
 describe("policyWords", () => {
   it("folds what is the default, but for what people ask about", () => {

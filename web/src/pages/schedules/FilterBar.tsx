@@ -12,7 +12,12 @@ interface Props {
 const OWNERS = ["user", "code", "crontab"];
 
 /** What somebody paused is off: it is not looked for under the state of this name. */
-const stateOption = (state: string) => ({ value: state, label: state === "paused" ? "paused by its budget" : state });
+const LABELS: Partial<Record<string, string>> = {
+  paused: "paused by its budget",
+  running: "running or queued",
+  failing: "last failed",
+};
+const stateOption = (state: string) => ({ value: state, label: LABELS[state] ?? state });
 
 /** Search, project, state, owner and order; all of it is in the address. */
 export function FilterBar({ filters, onChange }: Props) {

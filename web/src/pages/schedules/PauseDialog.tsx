@@ -1,4 +1,4 @@
-import { useState } from "react";
+import { type ReactNode, useState } from "react";
 import { ConfirmDialog } from "@/components/ConfirmDialog";
 import { TextField } from "@/components/Field";
 
@@ -8,11 +8,13 @@ interface Props {
   several?: boolean;
   onClose: () => void;
   onPause: (note: string | undefined) => Promise<unknown>;
+  /** What else is asked. */
+  children?: ReactNode;
 }
 
 /** Asks before schedules are off for a while, with a reason that everybody can read. There only while it is asked: a
  *  reason is not kept for the next time. */
-export function PauseDialog({ what, several = false, onClose, onPause }: Props) {
+export function PauseDialog({ what, several = false, onClose, onPause, children }: Props) {
   const [note, setNote] = useState("");
   return (
     <ConfirmDialog
@@ -21,8 +23,8 @@ export function PauseDialog({ what, several = false, onClose, onPause }: Props) 
       title={`Pause ${what}?`}
       text={
         several
-          ? "They will be off, without new due times, until somebody enables them again. Active runs go on."
-          : "It will be off, without new due times, until somebody enables it again. An active run goes on."
+          ? "They will be off, without new due times, until somebody enables them again. What runs goes on; what waits for another attempt is cancelled."
+          : "It will be off, without new due times, until somebody enables it again. A run under way goes on."
       }
       action={several ? "Pause schedules" : "Pause schedule"}
       onConfirm={() => onPause(note.trim() === "" ? undefined : note.trim())}
@@ -34,6 +36,7 @@ export function PauseDialog({ what, several = false, onClose, onPause }: Props) 
         maxLength={500}
         onChange={(event) => setNote(event.target.value)}
       />
+      {children}
     </ConfirmDialog>
   );
 }

@@ -2,15 +2,17 @@ import { Link } from "@tanstack/react-router";
 import { memo, useEffect } from "react";
 import type { RecentRun, Schedule } from "@/api/types";
 import { Badge } from "@/components/Badge";
+import { Icon } from "@/components/Icon";
 import { RunDuration } from "@/components/Duration";
 import { RunStateBadge } from "@/components/RunStateBadge";
-import { StateBadge } from "@/components/StateBadge";
+import { workKind } from "@/components/workKind";
 import { look, shownState } from "@/components/stateLook";
 import { Ago, Countdown, Time } from "@/components/Time";
 import { Sparkline } from "@/components/charts/Sparkline";
 import { classes } from "@/components/classes";
 import { useRowFocus } from "@/state/rowKeys";
 import { formatDuration, formatTime } from "@/time/format";
+import { ActiveBadge } from "./ActiveBadge";
 import { ScheduleSwitch } from "./ScheduleSwitch";
 import { brokenText, reasonText, stateLook } from "./scheduleState";
 import type { Turn } from "./useTurning";
@@ -44,6 +46,7 @@ function Row(props: Props) {
   }, [page, onDrawn]);
   const state = schedule.state;
   const { tone, icon } = stateLook(state);
+  const kind = workKind(schedule.work);
   return (
     <div
       className={classes(
@@ -72,7 +75,7 @@ function Row(props: Props) {
           >
             {schedule.name}
           </Link>
-          {schedule.running > 0 && <StateBadge state="running" />}
+          <ActiveBadge schedule={schedule} />
           {state !== "on" && state !== "off" && (
             <Badge
               tone={tone}
@@ -82,6 +85,10 @@ function Row(props: Props) {
               {state}
             </Badge>
           )}
+          <span className="inline-flex shrink-0 items-center gap-1 text-xs text-muted" title={workLine(schedule.work)}>
+            <Icon name={kind.icon} size={13} />
+            <span className="max-sm:sr-only">{kind.label}</span>
+          </span>
           {schedule.project !== null && (
             <span className="truncate text-xs text-muted max-sm:hidden">{schedule.project}</span>
           )}
@@ -111,6 +118,14 @@ function Row(props: Props) {
 
 /** Redrawn only for its own changes: there may be thousands of neighbours. */
 export const ScheduleRow = memo(Row);
+
+/** The task, the command or the address, for a tooltip. */
+function workLine(work: Schedule["work"]): string | undefined {
+  if (work.kind === "function") return work.task;
+  if (work.kind === "shell") return typeof work.command === "string" ? work.command : work.command.join(" ");
+  if (work.kind === "http") return `${work.method} ${work.url}`;
+  return work.kind === "agent" ? work.prompt : undefined;
+}
 
 /** An interval has no wall clock, so its sentence does not name the zone: it stands behind, also where there is room
  *  for only a part of the sentence. */
@@ -162,6 +177,14 @@ function LastRun({ schedule }: { schedule: Schedule }) {
 }
 
 function Next({ schedule }: { schedule: Schedule }) {
+  if (schedule.probe_at !== null) {
+    return (
+      <span className="flex flex-col gap-0.5">
+        <span>probes</span>
+        <Time at={schedule.probe_at} zone={schedule.zone} className="text-muted" />
+      </span>
+    );
+  }
   if (schedule.next_run_at === null) {
     const text = schedule.broken === null ? reasonText(schedule.next_run_reason) : "not until it is fixed";
     return (

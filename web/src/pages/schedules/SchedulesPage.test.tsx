@@ -86,10 +86,20 @@ describe("the list of schedules", () => {
     expect(asked.at(-1)?.query.get("project")).toBe("site");
   });
 
+  it("says what kind of work each does, and which failed last", async () => {
+    const shell = schedule(2, "poll", { work: { kind: "shell", command: "curl site" } as never });
+    const asked = stubServer({ ...lists, "GET /api/schedules": page(schedule(1, "backup"), shell) });
+    open();
+    expect((await screen.findByText("Shell")).parentElement?.title).toBe("curl site");
+    expect(screen.getByText("Task")).toBeTruthy();
+    await userEvent.selectOptions(screen.getByLabelText("State"), "last failed");
+    await waitFor(() => expect(asked.at(-1)?.query.get("state")).toBe("failing"));
+  });
+
   it("says what to type when there is nothing yet, and what to do when nothing fits", async () => {
     stubServer({ ...lists, "GET /api/schedules": page() });
     open();
-    expect(await screen.findByText('ostinato schedule add hello "every 5m" --shell "echo hello"')).toBeTruthy();
+    expect(await screen.findByText('ostinato schedule add hello "every 5m" --shell "echo hello" --db sqlite:////srv/jobs.db')).toBeTruthy();
     open("?q=nothing");
     expect(await screen.findByText("No schedule matches these filters")).toBeTruthy();
   });
@@ -153,7 +163,7 @@ describe("the list of schedules", () => {
     await userEvent.type(await screen.findByLabelText("Reason (optional)"), "moving");
     expect(screen.getByText("Pause backup?")).toBeTruthy();
     await userEvent.click(screen.getByText("Pause schedule"));
-    await waitFor(() => expect(asked.find((each) => each.path.endsWith("/disable"))?.body).toEqual({ note: "moving" }));
+    await waitFor(() => expect(asked.find((each) => each.path.endsWith("/disable"))?.body).toEqual({ note: "moving", keep_retries: false }));
     await waitFor(() => expect(screen.queryByRole("dialog")).toBeNull());
     await userEvent.click(screen.getByLabelText("Switch report on or off"));
     expect(await screen.findByText("report could not be enabled")).toBeTruthy();

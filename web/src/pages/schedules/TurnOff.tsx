@@ -1,4 +1,6 @@
+import { useState } from "react";
 import { useDisable } from "@/api/queries/schedules";
+import { Switch } from "@/components/Switch";
 import { useToast } from "@/components/Toast";
 import { PauseDialog } from "./PauseDialog";
 
@@ -6,14 +8,20 @@ import { PauseDialog } from "./PauseDialog";
 export function TurnOff({ name, onDone }: { name: string; onDone: () => void }) {
   const disable = useDisable();
   const say = useToast();
+  const [keeps, setKeeps] = useState(false);
   return (
     <PauseDialog
       what={name}
       onClose={onDone}
       onPause={async (note) => {
-        await disable.mutateAsync({ ref: name, note });
+        await disable.mutateAsync({ ref: name, note, keepRetries: keeps });
         say({ title: `${name} is off` });
       }}
-    />
+    >
+      <div className="mt-3 flex items-center gap-2 text-sm">
+        <Switch checked={keeps} onChange={setKeeps} label="Let retries go on" />
+        {keeps ? "A run that waits for another attempt goes on." : "A run that waits for another attempt is cancelled."}
+      </div>
+    </PauseDialog>
   );
 }

@@ -3,7 +3,7 @@
 import type { ScheduleFilter } from "@/api/queries/schedules";
 import { PAGE_ROWS } from "./pages";
 
-export const STATES = ["on", "off", "running", "broken", "paused", "finished", "orphaned"] as const;
+export const STATES = ["on", "off", "running", "failing", "broken", "paused", "finished", "orphaned"] as const;
 export const SORTS = [
   { value: "next", label: "Next due" },
   { value: "name", label: "Name" },

@@ -66,6 +66,8 @@ function Sender({ run, messages }: Entry) {
     <>
       {run.schedule === null ? (
         <span>{run.trigger === "message" ? "message" : `run ${run.id}`}</span>
+      ) : run.schedule_id === null ? (
+        <span>schedule {run.schedule}</span>
       ) : (
         <Link to="/schedules/$name" params={{ name: run.schedule }} className="rounded hover:underline">
           schedule {run.schedule}

@@ -1,6 +1,7 @@
 // A message as the dialog holds it, in texts: to what is sent, and to what would be typed instead.
 
 import type { NewMessage } from "@/api/types";
+import { shellWord } from "@/components/shellWord";
 import { type ModeChoice, readPayload } from "@/pages/sessions/recipient";
 
 export interface Draft {
@@ -45,19 +46,16 @@ export function draftMessage(draft: Draft): NewMessage {
   };
 }
 
-const isPlain = (word: string): boolean => /^[\w@%+=:,./-]+$/.test(word);
-const quoted = (word: string): string => (isPlain(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`);
-
 /** What to type to send it. What is not said yet stands there as a word in capitals. */
 export function sendCommand(draft: Partial<Draft> = {}): string {
   const { session, to, task, model, cli, project, system, text, mode } = { ...NEW_DRAFT, ...draft };
   const flags: Record<string, string> = to === "task" ? { mode } : { model, cli, system, project, mode };
-  const payload = text.trim() === "" ? '"hello"' : isPlain(text) ? `"${text}"` : quoted(text);
+  const payload = text.trim() === "" ? '"hello"' : shellWord(text) === text ? `"${text}"` : shellWord(text);
   return [
     "ostinato session send",
-    session.trim() === "" ? "KEY" : quoted(session.trim()),
+    session.trim() === "" ? "KEY" : shellWord(session.trim()),
     payload,
-    to === "agent" ? "--agent" : `--task ${task.trim() === "" ? "TASK" : quoted(task.trim())}`,
-    ...Object.entries(said(flags)).map(([name, value]) => `--${name} ${quoted(value)}`),
+    to === "agent" ? "--agent" : `--task ${task.trim() === "" ? "TASK" : shellWord(task.trim())}`,
+    ...Object.entries(said(flags)).map(([name, value]) => `--${name} ${shellWord(value)}`),
   ].join(" ");
 }

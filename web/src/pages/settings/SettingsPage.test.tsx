@@ -106,7 +106,7 @@ it("an audit log without entries says what makes one, or clears its filters", as
   stubServer({ "GET /api/audit": { items: [], next: null } });
   const { router } = renderPage(SettingsPage, { route: "/settings", at: "/settings?tab=audit&door=cli" });
   await userEvent.click(await screen.findByRole("button", { name: "Clear filters" }));
-  await screen.findByText("ostinato schedule trigger NAME");
+  await screen.findByText("ostinato schedule trigger NAME --db sqlite:////srv/jobs.db");
   expect(router.state.location.search).toEqual({ tab: "audit" });
 });
 

@@ -1,3 +1,4 @@
+import { HATCHED } from "@/components/charts/Gantt";
 import { classes } from "@/components/classes";
 import { Icon } from "@/components/Icon";
 import { look } from "@/components/stateLook";
@@ -5,7 +6,7 @@ import { look } from "@/components/stateLook";
 const STATES = ["succeeded", "errors", "failed", "running", "queued", "cancelled", "skipped"];
 
 /** What the bars mean. */
-export function Legend() {
+export function Legend({ unknown }: { unknown: boolean }) {
   const missed = look("missed").color;
   return (
     <ul aria-label="What the bars mean" className="mt-3 flex flex-wrap gap-x-4 gap-y-1 text-xs text-muted">
@@ -39,6 +40,12 @@ export function Legend() {
         <span aria-hidden="true" className="h-3 w-2.5 rounded-xs border-[1.5px] border-dashed border-muted" />
         due
       </li>
+      {unknown && (
+        <li className="flex items-center gap-1.5">
+          <span aria-hidden="true" className="h-3 w-4 rounded-xs border border-line" style={{ background: HATCHED }} />
+          not counted
+        </li>
+      )}
     </ul>
   );
 }

@@ -33,6 +33,10 @@ const timeline = (changes = {}) => ({
   ],
   due: [{ schedule: "backup", at: ago(-10) }],
   truncated: false,
+  stretches: [],
+  due_stretches: [],
+  known_from: null,
+  incomplete: false,
   ...changes,
 });
 const lists = { "GET /api/projects": { items: [] } };
@@ -82,11 +86,32 @@ describe("the timeline", () => {
   });
 
   it("says so when there is more than can be drawn, and when there is nothing", async () => {
-    stubServer({ ...lists, "GET /api/timeline": timeline({ truncated: true, runs: [], due: [] }) });
+    stubServer({ ...lists, "GET /api/timeline": timeline({ incomplete: true, runs: [], due: [] }) });
     open();
-    expect(await screen.findByText(/There is too much to draw/)).toBeTruthy();
+    expect(await screen.findByText(/There are too many schedules to draw/)).toBeTruthy();
     expect(screen.getByText("Nothing happened in this period, and nothing is due")).toBeTruthy();
-    expect(screen.getByText('ostinato schedule add hello "every 5m" --shell "echo hello"')).toBeTruthy();
+    expect(screen.getByText('ostinato schedule add hello "every 5m" --shell "echo hello" --db sqlite:////srv/jobs.db')).toBeTruthy();
+  });
+
+  it("draws what is only counted, hatches what nobody counted, and says so", async () => {
+    const counted = { schedule: "busy", task: null, state: "succeeded", with_errors: false, run: null };
+    const stretches = [{ ...counted, from: ago(40), to: ago(31), runs: 5400, due_times: 5400 }];
+    stubServer({ ...lists, "GET /api/timeline": timeline({ truncated: true, stretches, known_from: ago(40) }) });
+    open("?span=1h");
+    const bar = await screen.findByLabelText(/^busy: 5,400 succeeded, /);
+    expect(bar.getAttribute("href")).toBe("/schedules/busy");
+    expect(screen.getByText(/the time before is hatched/)).toBeTruthy();
+    expect(document.querySelector<HTMLElement>("[data-unknown]")?.style.width).toMatch(/^\d+/);
+    expect(within(screen.getByLabelText("What the bars mean")).getByText("not counted")).toBeTruthy();
+  });
+
+  it("leads from many runs of a task without a schedule to the list of them", async () => {
+    const loose = (id: number) => run(id, "", "succeeded", { schedule: null, task: "mail.send", started_at: ago(30) });
+    const runs = [{ ...loose(1), finished_at: ago(30) }, { ...loose(2), finished_at: ago(30) }];
+    stubServer({ ...lists, "GET /api/timeline": timeline({ runs, due: [] }) });
+    open("?span=6h");
+    const group = await screen.findByRole("link", { name: /^mail.send: 2 succeeded/ });
+    expect(group.getAttribute("href")).toBe("/runs?task=mail.send");
   });
 
   it("offers to clear a search that finds nothing", async () => {

@@ -17,7 +17,7 @@ import { Select } from "@/components/Select";
 import { SkeletonRows } from "@/components/Skeleton";
 import { Gantt } from "@/components/charts/Gantt";
 import { GanttTable } from "@/components/charts/GanttTable";
-import { type GanttBar, type GanttRow, SPANS, type Span, ganttRows, windowStart } from "@/components/charts/gantt";
+import { type GanttBar, type GanttRow, SPANS, type Span, ganttRows, onlyPiece, windowStart } from "@/components/charts/gantt";
 import { useShortcut } from "@/state/shortcuts";
 import { alignClock, useNow } from "@/state/ticker";
 import { useUrlState } from "@/state/urlState";
@@ -129,20 +129,15 @@ function Drawing({ timeline, window, now, words, asTable, onMove, onClear }: Dra
   const zone = resolve(timeline.zone);
   const rows = useMemo(() => {
     const wanted = words.trim().toLowerCase();
-    return ganttRows(timeline.runs, timeline.due).filter((row) => row.name.toLowerCase().includes(wanted));
+    return ganttRows(timeline).filter((row) => row.name.toLowerCase().includes(wanted));
   }, [timeline, words]);
   useEffect(() => alignClock(timeline.now), [timeline.now]);
+  const knownFrom = timeline.known_from === null ? null : Date.parse(timeline.known_from);
   const shared = { rows, from: windowStart(window.span, window.at, now), span: SPANS[window.span], now, zone, nameOf };
 
   return (
     <>
-      {timeline.truncated && (
-        <div className="mb-3">
-          <Banner tone="warn" title="There is too much to draw: only some of the runs and due times are shown.">
-            Choose a shorter period, or a project.
-          </Banner>
-        </div>
-      )}
+      <Gaps timeline={timeline} />
       <div className="overflow-hidden rounded-lg border border-line bg-surface">
         {rows.length === 0 ? (
           <Nothing words={words} onClear={onClear} />
@@ -156,11 +151,29 @@ function Drawing({ timeline, window, now, words, asTable, onMove, onClear }: Dra
             )}
           />
         ) : (
-          <Gantt {...shared} hrefOf={hrefOf} onOpen={(href) => void navigate({ to: href })} onPan={onMove} />
+          <Gantt {...shared} knownFrom={knownFrom} hrefOf={hrefOf} onOpen={(href) => void navigate({ to: href })} onPan={onMove} />
         )}
       </div>
-      {!asTable && <Legend />}
+      {!asTable && <Legend unknown={knownFrom !== null && knownFrom > shared.from} />}
     </>
+  );
+}
+
+/** What of the period is not shown. */
+function Gaps({ timeline }: { timeline: Timeline }) {
+  if (timeline.known_from === null && !timeline.incomplete) return null;
+  return (
+    <div className="mb-3">
+      {timeline.incomplete ? (
+        <Banner tone="warn" title="There are too many schedules to draw: some are not shown.">
+          Choose a project, or a shorter period.
+        </Banner>
+      ) : (
+        <Banner tone="info" title="So much ran that only the latest of it is counted; the time before is hatched.">
+          Choose a shorter period to see it.
+        </Banner>
+      )}
+    </div>
   );
 }
 
@@ -199,9 +212,11 @@ function nameOf(row: GanttRow) {
   );
 }
 
-/** A bar of one run leads to it; one of many, and what is only due, to the schedule. */
-function hrefOf(bar: GanttBar, row: GanttRow): string | null {
-  const [run] = bar.runs;
-  if (bar.runs.length === 1 && run !== undefined) return `/runs/${run.id}`;
-  return row.loose ? null : `/schedules/${encodeURIComponent(row.name)}`;
+/** A bar of one run leads to it; one of many, and what is only due, to the schedule, or to the runs of the task. */
+function hrefOf(bar: GanttBar, row: GanttRow): string {
+  const run = onlyPiece(bar)?.run ?? null;
+  if (run !== null) return `/runs/${run}`;
+  if (!row.loose) return `/schedules/${encodeURIComponent(row.name)}`;
+  const task = row.runs[0]?.task ?? row.stretches[0]?.task ?? null;
+  return task === null ? "/runs" : `/runs?task=${encodeURIComponent(task)}`;
 }

@@ -19,17 +19,28 @@ _SEARCHED = 2_000
 _LINES = 5
 """What a CLI says of itself is short, and said last; what is longer, or stands before it, is the work's own."""
 
+# An agent speaks of logins all the time: of those of git, npm and its other tools. So these are the forms of whole
+# lines, from their beginning, in which command lines say that they are not logged in themselves.
+_BEFORE = r"\W*(?:(?:\w*error|fatal|api|[\d:.TZ-]+)\W+)*"
 _LOGGED_OUT = re.compile(
-    r"(?<![\w/.-])/login(?![\w/-])"
-    r"|not logged in|logged out|login (?:is )?required|please (?:log|sign) ?in"
-    r"|invalid (?:api key|x-api-key|bearer token|authentication credentials)"
-    r"|(?:missing|no|incorrect) api key|api[_ ]key[_ ]invalid|api key (?:is )?(?:not (?:found|set|valid)|expired)"
-    r"|oauth (?:token|session)(?: has| was)?(?: been)? (?:expired|revoked)|token has been revoked"
-    r"|failed to authenticate|could not resolve authentication|authentication_(?:error|failed)"
-    r"|please set an auth method|no authentication is configured|re-authenticate"
-    r"|\b401 unauthorized|oauth_org_not_allowed",
-    re.IGNORECASE,
+    rf"^{_BEFORE}(?:"
+    # Claude Code
+    r"not logged in(?=\s*(?:$|[·.:,;-]))|login expired|invalid api key(?=\s*(?:$|[·.,;]))"
+    r"|oauth (?:token|session)(?: has| was)?(?: been)? (?:expired|revoked)"
+    r"|failed to authenticate[.:] (?:oauth|api error)|invalid (?:x-api-key|bearer token|authentication credentials)"
+    # Codex
+    r"|unexpected status 401 unauthorized|exceeded retry limit, last status: 401|failed to refresh token: 40[01]"
+    r"|your access token could not be refreshed|(?:missing|incorrect|no) api key(?: provided)?(?=\s*(?:$|[.:·]))"
+    # Gemini, opencode, and what more than one of them prints
+    r"|please set an auth method|api key not valid|unauthorized: \{|upstream request failed: invalid credential"
+    r"|no authentication is configured|could not resolve authentication method"
+    r"|(?:please )?run [`'\"]?(?:/login\b|(?:claude|codex|gemini|opencode|copilot|cursor-agent)(?: auth)? login\b)"
+    r")"
+    rf"|^\W*(?:error\W+)?api error: (?:401\b|\d+ \{{.{{0,80}}authentication_error)",
+    re.IGNORECASE | re.MULTILINE,
 )
+_NO_CREDIT = re.compile(r"credits ?error|insufficient balance|model ?error", re.IGNORECASE)
+"""What opencode's own gateway says with status 401 to somebody who is logged in."""
 _RATE_LIMITED = re.compile(
     r"rate[ _-]?limit|too many requests|\b(?:status|error|http)\b[^\w\n]{0,3}\b429\b|resource[_ ]exhausted"
     r"|\b(?:usage|session|weekly|daily|hourly) limit|hit your .{0,40}\blimit\b"
@@ -66,7 +77,6 @@ _CODES: dict[Cause, frozenset[str]] = {
     Cause.OVERLOADED: frozenset({"overloaded", "overloaded_error", "server_error"}),
 }
 _TEXTS = {
-    Cause.LOGGED_OUT: _LOGGED_OUT,
     Cause.RATE_LIMITED: _RATE_LIMITED,
     Cause.OVERLOADED: _OVERLOADED,
     Cause.NO_NETWORK: _NO_NETWORK,
@@ -99,11 +109,14 @@ def named_cause(stream: AgentStream) -> Cause | None:
     only what it says of its failure counts."""
     codes = stream.codes if stream.answered else stream.codes | {stream.retrying}
     for cause, names in _CODES.items():
-        if codes & names or (stream.status is not None and _of_status(stream.status) is cause):
+        if codes & names or (stream.status is not None and _of_status(stream) is cause):
             return cause
     if stream.answered and not stream.is_error and not stream.is_plain:
         return None
     complaint = _complaint(stream)
+    # Its first line, for behind it an agent may quote whatever it has met.
+    if _LOGGED_OUT.search(complaint.partition("\n")[0] if stream.is_error else complaint):
+        return Cause.LOGGED_OUT
     return next((cause for cause, text in _TEXTS.items() if text.search(complaint)), None)
 
 
@@ -115,9 +128,10 @@ def waits_for(stream: AgentStream, now: Micros) -> timedelta | None:
     return timedelta(seconds=wait)
 
 
-def _of_status(status: int) -> Cause | None:
+def _of_status(stream: AgentStream) -> Cause | None:
+    status = stream.status or 0
     if status == 401:
-        return Cause.LOGGED_OUT
+        return None if _NO_CREDIT.search(_complaint(stream)) else Cause.LOGGED_OUT
     if status == 429:
         return Cause.RATE_LIMITED
     return Cause.OVERLOADED if status >= 500 else None

@@ -39,7 +39,7 @@ def _task(name: str) -> dict[str, Any]:
     schedule = None
     if declared is not None:
         timing = declared.bound(jobs.settings.tz)
-        schedule = {"timing": timing.text, "zone": timing.zone, "enabled": declared.enabled}
+        schedule = {"timing": timing.text_within(timing.zone), "zone": timing.zone, "enabled": declared.enabled}
     return {
         "name": name,
         "kind": kind,

@@ -49,7 +49,13 @@ def _declared(name: str) -> dict[str, Any]:
     declared = jobs.declared[name]
     timing = declared.bound(jobs.settings.tz)
     zone, enabled = timing.zone, declared.enabled
-    return {"name": name, "timing": timing.text, "zone": zone, "enabled": enabled, "state": "declared"}
+    return {
+        "name": name,
+        "timing": timing.text_within(timing.zone),
+        "zone": zone,
+        "enabled": enabled,
+        "state": "declared",
+    }
 
 
 def _row(schedule: Schedule) -> tuple[str, str, str, str, str]:

@@ -1,0 +1,34 @@
+"""Commands as hints name them: quoted for a shell, so that they can be copied whatever the names in them are.
+
+The command line prints them with what names its database there (`cli/console.py`).
+"""
+
+from __future__ import annotations
+
+import shlex
+
+__all__ = ["command", "hint", "with_flags"]
+
+
+def command(verb: str, *names: object, rest: str = "") -> str:
+    """`ostinato schedule enable nightly`. `rest` is written as it is: flags, and words that stand for something."""
+    words = [str(name) for name in names]
+    # A name may begin like a flag.
+    ends = ["--"] if any(word.startswith("-") for word in words) else []
+    return " ".join(
+        filter(None, ["ostinato", verb, rest if ends else "", shlex.join([*ends, *words]), "" if ends else rest])
+    )
+
+
+def with_flags(command: str, flags: str) -> str:
+    """The same command with these flags, which begin with a space: before what ends the flags, if that is there."""
+    words = shlex.split(command)
+    if "--" not in words:
+        return command + flags
+    ends = words.index("--")
+    return f"{shlex.join(words[:ends])}{flags} {shlex.join(words[ends:])}"
+
+
+def hint(verb: str, *names: object, rest: str = "") -> str:
+    """The same as it stands in a sentence."""
+    return f"'{command(verb, *names, rest=rest)}'"

@@ -1,0 +1,139 @@
+"""What keeps a schedule from doing its work: pure, over facts that blocking.py has read.
+
+In this order: its own switch, the run of it that waits, the run of it that a due time was skipped for, and what would
+keep a run from starting if one were due now. What is only busy for a moment is no such thing: nothing of it waits yet.
+"""
+
+from __future__ import annotations
+
+from ostinato.command_hints import command
+from ostinato.models.blocking import Action, BlockedBy, BlockedCause, Verb
+from ostinato.models.lane import FALLBACK_LANE
+from ostinato.models.policy import Overlap
+from ostinato.models.run import Run
+from ostinato.models.schedule import Schedule, ScheduleState
+from ostinato.models.states import Cause, RunState
+from ostinato.models.work import CheckIn
+from ostinato.service.blocked_runs import (
+    Facts,
+    blocked_run,
+    cancelling,
+    link_to,
+    of_given_up,
+    of_lane_switch,
+    of_nodes,
+    of_run_under_way,
+)
+
+__all__ = ["blocked_schedule"]
+
+
+def blocked_schedule(schedule: Schedule, facts: Facts) -> BlockedBy | None:
+    """The root of what keeps it from running; None if nothing does, or nothing of it is to come."""
+    switch = _of_switch(schedule, facts)
+    if switch is not None:
+        return switch
+    # A dependency on another schedule belongs here: what has no timing of its own waits for that one's runs.
+    now = _of_queued(schedule, facts) or _of_overlap(schedule, facts)
+    return now or _of_next(schedule, facts) or _of_check(schedule)
+
+
+def _of_switch(schedule: Schedule, facts: Facts) -> BlockedBy | None:
+    """Why it has no due times, or none for a while. What is broken only because no node knows its task is not off."""
+    if schedule.orphaned:
+        return BlockedBy(BlockedCause.ORPHANED, f"the code no longer declares schedule {schedule.name!r}")
+    if schedule.state is ScheduleState.OFF or (schedule.broken is not None and not _is_unserved(schedule, facts)):
+        return _of_off(schedule, facts)
+    if not schedule.paused:
+        return None
+    is_removed = schedule.paused_cause is Cause.REMOVED
+    paused = BlockedBy(
+        BlockedCause.REMOVING if is_removed else BlockedCause.BUDGET,
+        f"schedule {schedule.name!r} is {schedule.next_run_reason}",
+        schedule.paused_since,
+        schedule.next_run_at,
+    )
+    return paused if is_removed else _enabling(schedule, paused, "Enable now")
+
+
+def _of_off(schedule: Schedule, facts: Facts) -> BlockedBy:
+    if schedule.broken is not None:
+        probe = "" if schedule.probe_at is None else f"; one run is tried at {facts.at(schedule.probe_at)}"
+        sentence = f"schedule {schedule.name!r} is broken: {schedule.broken}{probe}"
+        broken = BlockedBy(BlockedCause.BROKEN, sentence, schedule.off_at, schedule.probe_at)
+        return _enabling(schedule, broken, "Re-enable")
+    by = "" if schedule.off_by is None else f" by {schedule.off_by}"
+    since = "" if schedule.off_at is None else f" at {facts.at(schedule.off_at)}"
+    note = f" ({schedule.off_note})" if schedule.off_note else ""
+    sentence = f"schedule {schedule.name!r} is switched off{by}{since}{note}"
+    return _enabling(schedule, BlockedBy(BlockedCause.OFF, sentence, schedule.off_at), "Enable")
+
+
+def _enabling(schedule: Schedule, blocked: BlockedBy, label: str) -> BlockedBy:
+    return BlockedBy(
+        blocked.cause,
+        blocked.sentence,
+        blocked.since,
+        blocked.until,
+        command("schedule enable", schedule.name),
+        Action(Verb.ENABLE_SCHEDULE, schedule.name, label),
+    )
+
+
+def _is_unserved(schedule: Schedule, facts: Facts) -> bool:
+    """Whether lists show it as broken because no running node knows its task, which nobody has stored."""
+    blocked = of_nodes(schedule.work.needs, facts)
+    return schedule.enabled and blocked is not None and blocked.cause is BlockedCause.UNKNOWN_TASK
+
+
+def _of_queued(schedule: Schedule, facts: Facts) -> BlockedBy | None:
+    """What its oldest run waits for. That a machine has not checked in yet is how such a schedule is."""
+    run = facts.first.queued.get(schedule.id)
+    if run is None or isinstance(run.work, CheckIn):
+        return None
+    blocked = blocked_run(run, facts)
+    return None if blocked is None else blocked.behind(link_to(run))
+
+
+def _of_overlap(schedule: Schedule, facts: Facts) -> BlockedBy | None:
+    """The run that its latest due time was skipped for, while it goes on."""
+    run, last = facts.first.running.get(schedule.id), schedule.last_run
+    if run is None or run.started_at is None or last is None or not _was_skipped(last, Cause.OVERLAP):
+        return None
+    step = of_run_under_way(run, facts)
+    if step is not None:
+        return step.blocked.behind(link_to(run))
+    sentence = (
+        f"run {run.id} of {schedule.name!r} is running since {facts.at(run.started_at)}, "
+        f"and its overlap policy is {schedule.policy.overlap}"
+    )
+    return cancelling(run, BlockedBy(BlockedCause.RUN_ACTIVE, sentence, run.started_at, chain=(link_to(run),)))
+
+
+def _of_next(schedule: Schedule, facts: Facts) -> BlockedBy | None:
+    """What would keep its next run from starting, however long it were to wait."""
+    if schedule.next_run_at is None and not (schedule.follows and schedule.state is ScheduleState.ON):
+        return None
+    given_up = None if schedule.policy.overlap is Overlap.ALLOW else of_given_up(schedule.name, facts)
+    if isinstance(schedule.work, CheckIn):
+        return None if facts.running_nodes else of_nodes(None, facts)
+    lane = facts.lanes.get(schedule.policy.lane) or facts.lanes.get(FALLBACK_LANE)
+    return given_up or of_nodes(schedule.work.needs, facts) or of_lane_switch(lane, facts)
+
+
+def _of_check(schedule: Schedule) -> BlockedBy | None:
+    """The check that its latest due time failed; the next one asks it again. A run by hand would ask none."""
+    last = schedule.last_run
+    if schedule.next_run_at is None or last is None or not _was_skipped(last, Cause.CHECK):
+        return None
+    return BlockedBy(
+        BlockedCause.CHECK,
+        f"run {last.id} was skipped: {last.reason}",
+        last.due_at,
+        schedule.next_run_at,
+        chain=(link_to(last),),
+    )
+
+
+def _was_skipped(run: Run, cause: Cause) -> bool:
+    return run.state is RunState.SKIPPED and run.cause is cause

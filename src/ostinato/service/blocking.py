@@ -1,0 +1,103 @@
+"""What keeps runs and schedules from going on, as of now. Every door that says why asks here, and says the same.
+
+It reads facts, in five queries for however many are asked for, and leaves the decision to blocked_runs.py and
+blocked_schedules.py. Nothing of it is stored.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from ostinato.clock import Clock
+from ostinato.command_hints import with_flags
+from ostinato.models.blocking import BlockedBy
+from ostinato.models.ids import RunId
+from ostinato.models.run import Run
+from ostinato.models.schedule import Schedule
+from ostinato.models.states import RunState
+from ostinato.service.blocked_runs import Facts, blocked_run
+from ostinato.service.blocked_schedules import blocked_schedule
+from ostinato.stores.base import FirstActive, FirstActiveOf, Store
+
+__all__ = ["Blocking"]
+
+_NOTHING_ACTIVE = FirstActive()
+_STARTS = "nothing delays it: it is about to start"
+
+
+class Blocking:
+    """Asks the store once for all of them."""
+
+    def __init__(self, store: Store, clock: Clock, zone: str) -> None:
+        self._store = store
+        self._clock = clock
+        self._zone = zone
+        self.suffix = ""
+        """What a command line adds to its commands, for them to be about the same database: flags, after a space."""
+
+    async def of_schedule(self, schedule: Schedule) -> BlockedBy | None:
+        """What keeps this schedule from running."""
+        asked = FirstActiveOf(self._clock.now(), schedules=[schedule.id])
+        own = await self._store.runs.first_active(asked)
+        queued = own.queued.get(schedule.id)
+        return self._typed(blocked_schedule(schedule, await self._facts([] if queued is None else [queued], own)))
+
+    async def of_run(self, run: Run) -> BlockedBy | None:
+        """What keeps this run from starting; None if it is not queued, or about to start."""
+        return (await self.of_runs([run])).get(run.id)
+
+    async def of_runs(self, runs: Iterable[Run]) -> dict[RunId, BlockedBy]:
+        """The same of many; those that nothing delays are left out."""
+        queued = [run for run in runs if run.state is RunState.QUEUED]
+        if not queued:
+            return {}
+        facts = await self._facts(queued)
+        found = {run.id: self._typed(blocked_run(run, facts)) for run in queued}
+        return {id: blocked for id, blocked in found.items() if blocked is not None}
+
+    async def waits_for(self, run: Run) -> str:
+        """The rest of a sentence that ends at a queued run: why it does not start, and what ends that."""
+        if run.state is not RunState.QUEUED:
+            return ""
+        blocked = await self.of_run(run)
+        return f": {_STARTS if blocked is None else blocked.told}"
+
+    async def explained(self, runs: Sequence[Run]) -> Sequence[Run]:
+        """The same runs; a queued one that has no reason of its own gets the one for which it waits, and one whose
+        code goes on though it was given up says so."""
+        blocked = await self.of_runs(run for run in runs if not run.reason)
+        going_on = {one.run: one.node for one in await self._store.runs.list_given_up()}
+        told = [
+            replace(run, reason=blocked[run.id].sentence if run.id in blocked else _STARTS)
+            if run.state is RunState.QUEUED and not run.reason
+            else run
+            for run in runs
+        ]
+        return [_going_on(run, going_on[run.id]) if run.id in going_on and run.reason else run for run in told]
+
+    def _typed(self, blocked: BlockedBy | None) -> BlockedBy | None:
+        if blocked is None or blocked.command is None or not self.suffix:
+            return blocked
+        return replace(blocked, command=with_flags(blocked.command, self.suffix))
+
+    async def _facts(self, queued: Sequence[Run], own: FirstActive = _NOTHING_ACTIVE) -> Facts:
+        """What can be before these runs. What is before those in turn is found in two steps: who has the turn in a
+        session waits in no other, and what is under way in a lane waits for nobody."""
+        now = self._clock.now()
+        lanes, nodes, given_up = await asyncio.gather(
+            self._store.lanes.list_lanes(), self._store.nodes.list_nodes(now), self._store.runs.list_given_up()
+        )
+        sessions = sorted({run.session for run in queued if run.waiting and run.session is not None})
+        turns = await self._store.runs.first_active(FirstActiveOf(now, sessions=sessions)) if sessions else own
+        in_lanes = {run.lane for run in (*queued, *turns.sessions.values()) if run.state is RunState.QUEUED}
+        full = [lane.name for lane in lanes if lane.name in in_lanes and lane.used >= lane.limit]
+        busy = [node.id for node in nodes if queued and node.state != "lost" and node.running >= node.slots]
+        held = await self._store.runs.first_active(FirstActiveOf(now, lanes=full, nodes=busy)) if full or busy else own
+        first = replace(own, sessions=turns.sessions, lanes=held.lanes, nodes=held.nodes)
+        return Facts(now, self._zone, {lane.name: lane for lane in lanes}, nodes, given_up, first)
+
+
+def _going_on(run: Run, node: str) -> Run:
+    return replace(run, reason=f"{run.reason}; given up: its code still runs on node {node}")

@@ -1,0 +1,89 @@
+"""What a wrong timing should have been: a text that is a timing and means what was asked, or nothing.
+
+Called by `text.py`. A reader says what its words should have been where it knows; here misspelled words are put right.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from difflib import SequenceMatcher
+from functools import lru_cache
+
+from ostinato.errors import TimingError
+from ostinato.timing.explain import WEEKDAY_NAMES, WEEKDAYS
+from ostinato.timing.month_days import LAST, ORDINALS
+from ostinato.timing.reading import UNITS, NeedsNow
+
+__all__ = ["right_text"]
+
+_MEANT = frozenset(
+    {"every", "daily", "weekly", "monthly", "quarterly", "hourly", "yearly", "weekdays", "weekends", "weekday"}
+    | {"weekend", "workday", "workdays", "after", "finish", "until", "today", "tomorrow", "noon", "midnight"}
+    | {
+        "month",
+        "months",
+        "week",
+        "weeks",
+        "quarter",
+        "cron",
+        "between",
+        "through",
+        "jitter",
+        "stable",
+        "except",
+        "runs",
+    }
+    | {LAST, *ORDINALS, *WEEKDAYS, *(name for name in UNITS if len(name) > 2)}
+    | {name.lower() for name in WEEKDAY_NAMES}
+    | {f"{name.lower()}s" for name in WEEKDAY_NAMES}
+    | {"@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly", "@every"}
+)
+_KNOWN = _MEANT | {"the", "and", "each", "everyday", "annually", "from", "starting", "other", "year", "business", "end"}
+_KNOWN |= {"thru", "till", "once", "twice", "times", "biweekly", "bimonthly", "fortnight", "fortnightly", "next"}
+_WORD = re.compile(r"(?<![A-Za-z/_])@?[A-Za-z]{3,}(?![A-Za-z/_])")
+_ALIKE, _AHEAD = 0.8, 0.04
+_LONGEST = 500
+
+
+def right_text(error: TimingError, parse: Callable[[str], object]) -> str:
+    """A text that can be parsed: what the error proposes, or its text with the misspelled words put right."""
+    spelled = _put_right(error.text)
+    for text in (error.hint, _put_right(error.hint), spelled):
+        if text and _wrong(text, parse) is None:
+            return " ".join(text.split())
+    # Spelled right, it may be wrong in a way that its reader knows.
+    further = _wrong(spelled, parse)
+    is_known = further is not None and further.hint and _wrong(further.hint, parse) is None
+    return " ".join(further.hint.split()) if further is not None and is_known else ""
+
+
+def _wrong(text: str, parse: Callable[[str], object]) -> TimingError | None:
+    """What is wrong with a text; None if it is a timing."""
+    try:
+        parse(text)
+    except NeedsNow:
+        return None
+    except TimingError as error:
+        return error
+    return None
+
+
+def _put_right(text: str) -> str:
+    # What is 'after' are names, which may be words of any kind.
+    if len(text) > _LONGEST or text.split(maxsplit=1)[:1] == ["after"]:
+        return ""
+    return _WORD.sub(lambda word: _spelled(word[0].lower()) or word[0], text)
+
+
+@lru_cache(maxsize=1024)
+def _spelled(word: str) -> str | None:
+    """The one word that this is meant to be, if it is clear; letters that changed places are."""
+    if word in _KNOWN:
+        return None
+    swapped = [known for known in _MEANT if sorted(known) == sorted(word)]
+    if len(swapped) == 1:
+        return swapped[0]
+    alike = sorted(((SequenceMatcher(None, word, known).ratio(), known) for known in _MEANT), reverse=True)
+    (best, found), (second, _) = alike[:2]
+    return found if best >= _ALIKE and best - second >= _AHEAD else None

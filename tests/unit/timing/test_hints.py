@@ -1,0 +1,346 @@
+"""What people write, with a reading of its own: it is read so, or its hint is, or there is no hint."""
+
+from __future__ import annotations
+
+from calendar import monthrange
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from ostinato.errors import TimingError
+from ostinato.timing import Timing, parse_timing
+
+NOW = datetime(2026, 11, 15, 13, 7, tzinfo=UTC)  # A Sunday.
+SPAN, MOST = 120, 40
+NAMES = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+ORDINALS = ("first", "second", "third", "fourth", "fifth")
+many = settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+
+Due = list[datetime]
+DayRule = Callable[[date], bool]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A text, and when whoever writes it wants it to be due."""
+
+    text: str
+    due: Due
+
+
+def _on_days(rule: DayRule, minutes: frozenset[int]) -> Due:
+    days = (NOW.date() + timedelta(days=day) for day in range(SPAN) if rule(NOW.date() + timedelta(days=day)))
+    midnights = (datetime(day.year, day.month, day.day, tzinfo=UTC) for day in days)
+    return [
+        due
+        for midnight in midnights
+        for minute in sorted(minutes)
+        if (due := midnight + timedelta(minutes=minute)) > NOW
+    ]
+
+
+def _every(step: timedelta) -> Due:
+    return [NOW + step * number for number in range(1, MOST + 1)]
+
+
+def _every_nth(rule: DayRule, minutes: frozenset[int], period: Callable[[date], int], every: int) -> Due:
+    plain = _on_days(rule, minutes)
+    return [due for due in plain if (period(due.date()) - period(plain[0].date())) % every == 0]
+
+
+# Times of day.
+
+
+@st.composite
+def _clock(draw: st.DrawFn) -> tuple[str, int]:
+    hour, minute = draw(st.integers(0, 23)), draw(st.sampled_from([0, 0, 15, 30, 59]))
+    half = "am" if hour < 12 else "pm"
+    twelve = f"{hour % 12 or 12}" + (f":{minute:02}" if minute else "")
+    forms = [f"{hour}:{minute:02}", f"{hour:02}:{minute:02}", f"{twelve}{half}", f"{twelve} {half}"]
+    if hour in (0, 12) and minute == 0:
+        forms.append("midnight" if hour == 0 else "noon")
+    if minute == 0 and hour > 12:
+        forms += [str(hour), f"{hour}{half}"]
+    return draw(st.sampled_from(forms)), hour * 60 + minute
+
+
+@st.composite
+def _times(draw: st.DrawFn) -> tuple[str, frozenset[int]]:
+    kind = draw(st.sampled_from(["one", "one", "at", "list", "window", "between"]))
+    clocks = draw(st.lists(_clock(), min_size=1, max_size=3))
+    if kind in ("one", "at"):
+        return ("at " if kind == "at" else "") + clocks[0][0], frozenset({clocks[0][1]})
+    if kind == "list":
+        # Beside '5pm', a plain '9' may be either.
+        halves = {text.endswith(("am", "pm")) for text, _ in clocks}
+        is_clear = len(halves) == 1 and not any(text[:2] > "12" and text.endswith("pm") for text, _ in clocks)
+        clocks = clocks if is_clear else clocks[:1]
+        words = [text for text, _ in clocks]
+        joined = draw(st.sampled_from([", ".join(words), " and ".join(words), ",".join(words)]))
+        return f"at {joined}", frozenset(minute for _, minute in clocks)
+    first, length, step = draw(st.integers(0, 20)), draw(st.integers(1, 3)), draw(st.sampled_from([10, 30, 60]))
+    how = {10: "every 10m", 30: "every 30 minutes", 60: "every hour"}[step]
+    minutes = frozenset(range(first * 60, (first + length) * 60 + 1, step))
+    if kind == "window":
+        return f"{first}:00-{first + length}:00 {how}", minutes
+    ends = draw(st.sampled_from([f"from {first} to {first + length}", f"between {first}:00 and {first + length}:00"]))
+    return draw(st.sampled_from([f"{how} {ends}", f"{ends} {how}"])), minutes
+
+
+# Days.
+
+
+@st.composite
+def _weekdays(draw: st.DrawFn) -> tuple[str, DayRule]:
+    kind = draw(st.sampled_from(["names", "range", "word"]))
+    if kind == "word":
+        word = draw(st.sampled_from(["weekdays", "weekends", "business days", "workdays"]))
+        return word, lambda day: (day.weekday() >= 5) == (word == "weekends")
+    spell = draw(st.sampled_from([str.title, str.upper, str.lower, lambda name: name[:3], lambda name: f"{name}s"]))
+    if kind == "names":
+        days = draw(st.lists(st.integers(0, 6), min_size=1, max_size=3, unique=True))
+        words = [spell(NAMES[day]) for day in days]
+        joined = draw(st.sampled_from([",".join(words), ", ".join(words), " and ".join(words)]))
+        return joined, lambda day: day.weekday() in days
+    first, last = draw(st.integers(0, 6)), draw(st.integers(0, 6))
+    joiner = draw(st.sampled_from(["-", " - ", " through ", " to ", " thru "]))
+    length = (last - first) % 7
+    return f"{spell(NAMES[first])}{joiner}{spell(NAMES[last])}", lambda day: (day.weekday() - first) % 7 <= length
+
+
+def _number(day: int) -> str:
+    return f"{day}{'th' if day in (11, 12, 13) else {1: 'st', 2: 'nd', 3: 'rd'}.get(day % 10, 'th')}"
+
+
+def _is_last(day: date) -> bool:
+    return day.day == monthrange(day.year, day.month)[1]
+
+
+@st.composite
+def _month_days(draw: st.DrawFn) -> tuple[str, DayRule]:
+    of = draw(st.sampled_from(["of the month", "of every month", "of each month"]))
+    kind = draw(st.sampled_from(["numbers", "last", "nth", "last weekday", "workday"]))
+    if kind == "numbers":
+        days = draw(st.lists(st.integers(1, 28), min_size=1, max_size=2, unique=True))
+        words = " and ".join(_number(day) for day in days)
+        text = draw(st.sampled_from([f"{words} {of}", f"monthly on the {words}", f"on the {words}", f"every {words}"]))
+        return text, lambda day: day.day in days
+    if kind == "last":
+        return f"last day {of}", _is_last
+    weekday, nth = draw(st.integers(0, 6)), draw(st.integers(1, 5))
+    name = draw(st.sampled_from([NAMES[weekday], NAMES[weekday][:3]]))
+    if kind == "nth":
+        ordinal = draw(st.sampled_from([ORDINALS[nth - 1], _number(nth)]))
+        text = draw(
+            st.sampled_from([f"{ordinal} {name} {of}", f"every {ordinal} {name} {of}", f"monthly {ordinal} {name}"])
+        )
+        return text, lambda day: day.weekday() == weekday and (day.day - 1) // 7 == nth - 1
+    if kind == "last weekday":
+        text = draw(st.sampled_from([f"last {name} {of}", f"last {name}", f"every last {name}"]))
+        return text, lambda day: day.weekday() == weekday and (day + timedelta(7)).month != day.month
+    word = draw(st.sampled_from(["workday", "business day", "weekday"]))
+    rest = [timedelta(days) for days in (1, 2, 3)]
+    return (
+        f"last {word} {of}",
+        lambda day: (
+            day.weekday() < 5
+            and not any((day + ahead).month == day.month and (day + ahead).weekday() < 5 for ahead in rest)
+        ),
+    )
+
+
+@st.composite
+def _on_some_days(draw: st.DrawFn) -> Asked:
+    times, minutes = draw(_times())
+    kind = draw(st.sampled_from(["daily", "weekly", "monthly", "quarterly"]))
+    if kind == "daily":
+        word = draw(st.sampled_from(["daily", "every day", "each day", "everyday", "Daily"]))
+        text = draw(st.sampled_from([f"{word} {times}", f"{times} {word}"]))
+        return Asked(text, _on_days(lambda day: True, minutes))
+    if kind == "quarterly":
+        days = _on_days(lambda day: day.day == 1 and day.month % 3 == 1, minutes)
+        # A number alone would be a day.
+        at = "at " if times.isdecimal() else ""
+        return Asked(f"{draw(st.sampled_from(['quarterly', 'every quarter']))} {at}{times}", days)
+    if kind == "monthly":
+        words, rule = draw(_month_days())
+        return Asked(f"{words} {times}", _on_days(rule, minutes))
+    words, rule = draw(_weekdays())
+    before = draw(st.sampled_from(["", "on ", "every ", "weekly ", "each "]))
+    text = draw(st.sampled_from([f"{before}{words} {times}", f"{times} on {words}"]))
+    return Asked(text, _on_days(rule, minutes))
+
+
+@st.composite
+def _intervals(draw: st.DrawFn) -> Asked:
+    number, unit = draw(st.integers(1, 90)), draw(st.sampled_from(["second", "minute", "hour", "day", "week"]))
+    step = timedelta(**{f"{unit}s": number})
+    one = timedelta(**{f"{unit}s": 1})
+    forms: list[tuple[str, timedelta]] = [
+        (f"every {number} {unit}s", step),
+        (f"every {number}{unit[0]}", step),
+        (f"@every {number}{unit[0]}", step),
+        (f"{number} {unit}s", step),
+        (f"{number}{unit[0]}", step),
+        (f"every other {unit}", one * 2),
+        (f"every third {unit}", one * 3),
+    ]
+    if unit in ("day", "hour"):
+        often = draw(st.sampled_from([2, 3, 4, 6]))
+        forms.append(
+            (f"{'twice' if often == 2 else f'{often} times'} {draw(st.sampled_from(['a', 'per']))} {unit}", one / often)
+        )
+    forms += [
+        ("@secondly", timedelta(seconds=1)),
+        ("@minutely", timedelta(minutes=1)),
+        ("every fortnight", timedelta(14)),
+    ]
+    text, found = draw(st.sampled_from(forms))
+    return Asked(text, _every(found))
+
+
+@st.composite
+def _every_nth_period(draw: st.DrawFn) -> Asked:
+    times, minutes = draw(_times())
+    every = draw(st.integers(2, 4))
+    counts = [f"every {every}", *({2: ["every other", "every second"], 3: ["every third"]}.get(every, []))]
+    count = draw(st.sampled_from(counts))
+    s = "s" if count[-1].isdigit() else ""
+    if draw(st.booleans()):
+        due = _every_nth(lambda day: True, minutes, date.toordinal, every)
+        return Asked(f"{count} day{s} {times}", due)
+    words, rule = draw(_weekdays())
+    due = _every_nth(rule, minutes, lambda day: (day - timedelta(day.weekday())).toordinal() // 7, every)
+    return Asked(f"{count} week{s} on {words} {times}", due)
+
+
+asked = _on_some_days() | _intervals() | _every_nth_period()
+
+
+def _read(text: str) -> Timing | None:
+    """As it is read, or as its hint is; None if it has none."""
+    try:
+        return parse_timing(text, "UTC", now=NOW)
+    except TimingError as error:
+        return parse_timing(error.hint, "UTC", now=NOW) if error.hint else None
+
+
+def _due(timing: Timing, most: int) -> Due:
+    found: Due = []
+    due = timing.anchored(NOW).next_after(NOW)
+    while due is not None and len(found) < most:
+        found.append(due)
+        due = timing.anchored(NOW).next_after(due)
+    return found
+
+
+@many
+@given(asked)
+@example(Asked("monday through friday 9am", _on_days(lambda day: day.weekday() < 5, frozenset({540}))))
+@example(Asked("@secondly", _every(timedelta(seconds=1))))
+@example(Asked("every other day", _every(timedelta(days=2))))
+@example(Asked("every weekday at 9", _on_days(lambda day: day.weekday() < 5, frozenset({540}))))
+def test_what_people_write_means_what_they_want(asked: Asked) -> None:
+    timing = _read(asked.text)
+    assert timing is not None, asked.text
+    expected = asked.due[:MOST]
+    assert _due(timing, len(expected)) == expected
+
+
+@st.composite
+def _with_typo(draw: st.DrawFn) -> Asked:
+    one = draw(asked)
+    words = one.text.split(" ")
+    long = [index for index, word in enumerate(words) if len(word) > 5 and word.isalpha()]
+    if not long:
+        return one
+    index = draw(st.sampled_from(long))
+    word, at = words[index], draw(st.integers(0, len(words[index]) - 2))
+    changed = [
+        word[:at] + word[at + 1] + word[at] + word[at + 2 :],
+        word[:at] + word[at + 1 :],
+        word[:at] + word[at] + word[at:],
+        word[:at] + draw(st.sampled_from("aeiourstn")) + word[at + 1 :],
+    ]
+    words[index] = draw(st.sampled_from(changed))
+    return Asked(" ".join(words), one.due)
+
+
+@many
+@given(_with_typo())
+def test_a_misspelled_word_is_put_right_or_left_alone(asked: Asked) -> None:
+    timing = _read(asked.text)
+    if timing is not None:
+        expected = asked.due[:MOST]
+        assert _due(timing, len(expected)) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "biweekly",
+        "bimonthly",
+        "every second monday at 9",
+        "every third friday 17:00",
+        "daily 1-5pm every 1h",
+        "daily at 9 and 5pm",
+        "weekdays 22-6 every 1h",
+        "daily soon",
+        "every monday evening",
+        "every 5",
+        "every now and then",
+        "sometimes",
+        "next friday",
+        "twice a week",
+        "monthly 32",
+        "daily 25:00",
+        "60 * * * *",
+        "0 25 * * *",
+        "*/0 * * * *",
+        "0 9 * * 8",
+        "0 9 * * monn-friii",
+        "0~30 3 * * *",
+        "@reboot",
+        "sunrise",
+        "every 3 hours at 06:00",
+        "every 3 days on monday at 9",
+    ],
+)
+def test_of_what_nobody_knows_the_meaning_there_is_no_hint(text: str) -> None:
+    with pytest.raises(TimingError) as caught:
+        parse_timing(text, "UTC", now=NOW)
+    assert caught.value.hint == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("0 22-2 * * *", "0 22,23,0,1,2 * * *"),
+        ("*/90 * * * *", "every 90m"),
+        ("0 9 * *", "0 9 * * *"),
+        ("0 9 1,, * *", "0 9 1 * *"),
+        ("0 0 31 2 *", "0 0 L 2 *"),
+        ("0 0 15W * *", "0 0 15W * *"),
+        ("last friday 17:00", "monthly last fri 17:00"),
+        ("daily 13pm", "daily 13:00"),
+        ("15:00", "daily 15:00"),
+        ("2026-12-24", "at 2026-12-24T00:00"),
+        ("1798761600", "at 1798761600"),
+        ("(daily 9 or dayly 10", "daily 9 or daily 10"),
+        ("daily 9 or evry 5m from 2027-01-01", "daily 9 or every 5m from 2027-01-01"),
+        ("daily 9:00 excpt weekands", "daily 9:00 except weekends"),
+        ("daily 9:00 in Europe/Berln", "daily 9:00 in Europe/Berlin"),
+        ("hourly at :30", "30 * * * *"),
+        ("from 12 to 13 every hour every day", "daily 12:00-13:00 every 1h"),
+        ("13pm daily", "daily 13:00"),
+        ("6pm on friday, monday", "weekly mon,fri 18:00"),
+    ],
+)
+def test_the_hint_is_of_the_whole_text(text: str, meant: str) -> None:
+    timing, wanted = _read(text), parse_timing(meant, "UTC", now=NOW)
+    assert timing is not None
+    assert _due(timing, 20) == _due(wanted, 20)
