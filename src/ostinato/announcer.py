@@ -7,7 +7,8 @@ and the log is off, that is a test or two, and nothing is made.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from ostinato.clock import Micros, from_micros
 from ostinato.listeners import Listeners
@@ -46,9 +47,34 @@ class Announcer:
         self._log = RunLog(node)
         self.on_told: Callable[[Told], None] = _nobody
         """Hears what people are told; set by node.py."""
+        self._writes = 0
+        self._held: list[ClaimedRun] = []
+        """Started while ends were being written."""
+
+    @contextmanager
+    def ends_first(self) -> Iterator[None]:
+        """While ends are being written, no start is told: a claim of another connection may see that they are committed
+        before we hear of it, and what they made room for is told behind them."""
+        self._writes += 1
+        try:
+            yield
+        finally:
+            self._writes -= 1
+            if self._held and not self._writes:
+                self._tell_held()
+
+    def _tell_held(self) -> None:
+        held, self._held = self._held, []
+        self._tell_started(held)
 
     def started(self, runs: Sequence[ClaimedRun]) -> None:
         """Those of these runs that were started here."""
+        if self._writes:
+            self._held += runs
+        else:
+            self._tell_started(runs)
+
+    def _tell_started(self, runs: Sequence[ClaimedRun]) -> None:
         self._log.started(runs)
         if AppEventKind.RUN_STARTED in self._listeners.wanted:
             self._listeners.tell(_started(run, run.started_at) for run in runs if run.started_at is not None)
@@ -60,6 +86,8 @@ class Announcer:
         wanted, is_logged = self._listeners.wanted, self._log.wants(batch)
         if not wanted and not is_logged:
             return
+        if self._held and not {run.id for run in self._held}.isdisjoint(finish.id for finish in batch):
+            self._tell_held()  # another write goes on, and no end is told before its own start
         lost = set(finished.lost)
         written = [finish for finish in batch if finish.id not in lost]
         tripped = {one.schedule_id: one for one in written if one.broken and one.schedule_id in finished.broken}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,7 @@ from ostinato.models.check_in import Ping, PingSignal
 from ostinato.models.ids import NodeId
 from ostinato.models.run import NewRun
 from ostinato.models.states import Trigger
+from ostinato.stores.base import Finished
 from ostinato.testing import FakeClock, drain, simulate
 from ostinato.wiring import Container
 from tests.engine.conftest import Gate, MakeApp, eventually, on_shared
@@ -363,6 +365,41 @@ def test_an_end_is_told_before_the_start_that_it_made_room_for(app: Ostinato) ->
     app.start()
     second.wait(timeout="60s")
     app.stop()
+    assert [(event.kind.value, event.run) for event in told] == [
+        ("run.started", first.id),
+        ("run.succeeded", first.id),
+        ("run.started", second.id),
+        ("run.succeeded", second.id),
+    ]
+
+
+def test_a_start_that_another_claim_got_is_told_behind_the_end_that_made_room_for_it(
+    app: Ostinato, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = listening(app)
+    job = app.task("job")(lambda: None)
+    first, second = (job.using(session="one").enqueue() for _ in range(2))
+
+    async def step(engine: Engine) -> None:
+        await engine.dispatcher.claim()
+        await engine.runner.idle.wait()
+        await engine.recorder.flush(claim=False)
+
+    async def overtake(engine: Engine) -> None:
+        runs = engine.recorder._runs
+        finish = runs.finish_runs
+
+        async def finish_and_claim(*args: Any, **options: Any) -> Finished:
+            finished = await finish(*args, **options)
+            await engine.dispatcher.claim()  # sees what is committed, before the recorder hears of it
+            return finished
+
+        with monkeypatch.context() as patch:
+            patch.setattr(runs, "finish_runs", finish_and_claim)
+            await step(engine)
+        await step(engine)
+
+    app.with_engine(overtake)
     assert [(event.kind.value, event.run) for event in told] == [
         ("run.started", first.id),
         ("run.succeeded", first.id),

@@ -143,18 +143,19 @@ class Recorder:
                     finish.throttled = is_full
             _mark(batch, self._interests())
             request = self._dispatcher.request() if claim else None
-            try:
-                finished = await self._runs.finish_runs(batch, request, self._clock.now())
-            except BaseException as error:
-                if request is not None:
-                    self._dispatcher.release()
-                if isinstance(error, StoreUnavailable) or not isinstance(error, Exception):
-                    raise
-                await self._write_singly(batch)
-                return
-            del self._buffer[: len(batch)]
-        written = finished.as_written(batch)
-        self._announcer.ended(written, finished)  # before the start of what they made room for
+            with self._announcer.ends_first():
+                try:
+                    finished = await self._runs.finish_runs(batch, request, self._clock.now())
+                except BaseException as error:
+                    if request is not None:
+                        self._dispatcher.release()
+                    if isinstance(error, StoreUnavailable) or not isinstance(error, Exception):
+                        raise
+                    await self._write_singly(batch)
+                    return
+                del self._buffer[: len(batch)]
+                written = finished.as_written(batch)
+                self._announcer.ended(written, finished)
         if request is not None:
             self._dispatcher.accept(finished.claimed)
         elif claim:

@@ -116,10 +116,11 @@ class Rescuer:
         return stale.runs
 
     async def _finish(self, crashed: Sequence[Finish]) -> int:
-        finished = await self._runs.finish_runs(crashed, None, self._clock.now())
-        crashed = finished.as_written(crashed)
-        self._statistics.ended(crashed, finished.lost)
-        self._announcer.ended(crashed, finished)
+        with self._announcer.ends_first():
+            finished = await self._runs.finish_runs(crashed, None, self._clock.now())
+            crashed = finished.as_written(crashed)
+            self._statistics.ended(crashed, finished.lost)
+            self._announcer.ended(crashed, finished)
         return len(crashed) - len(finished.lost)
 
     def _silent(self, signs: Sequence[tuple[NodeId, Micros]]) -> list[tuple[NodeId, Micros]]:
