@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from ostinato import Ostinato
 
 __all__ = ["Nodes", "nodes"]
 
@@ -44,6 +47,19 @@ class Nodes:
         process.wait(10)
         self.deaths[process.pid] = time.time()
         _close(process)
+
+    def kill_one_at_work(self, app: Ostinato, chance: random.Random, schedules: Collection[str]) -> None:
+        """SIGKILL for one of them while a run of these schedules is under way there: it stands still while we look."""
+        for _ in range(1_000):
+            process = chance.choice(self.running)
+            process.send_signal(signal.SIGSTOP)
+            under_way = app.runs.list(state="running", limit=1_000)
+            if any(run.schedule in schedules and f"-{process.pid}-" in str(run.node) for run in under_way):
+                self.kill(process)
+                return
+            process.send_signal(signal.SIGCONT)
+            time.sleep(0.02)
+        raise AssertionError("no node was ever seen at work")
 
     def stop(self, process: subprocess.Popen[str]) -> int:
         """SIGTERM: drain; answers the exit status."""

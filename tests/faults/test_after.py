@@ -48,7 +48,7 @@ def test_killing_nodes_again_and_again_leaves_one_row_for_each_end(app: Ostinato
         kills, until = 0, time.monotonic() + SECONDS
         while kills < KILLS or time.monotonic() < until:
             time.sleep(chance.uniform(0.2, 1.5))
-            cluster.kill(chance.choice(cluster.running))
+            cluster.kill_one_at_work(app, chance, [f"s{number}" for number in range(UPSTREAMS)])
             kills += 1
             cluster.start()
         for number in range(UPSTREAMS):

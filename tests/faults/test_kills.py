@@ -20,6 +20,7 @@ SECONDS = 20
 KILLS = 8
 RETRIES = 2
 SECOND = timedelta(seconds=1)
+NAMES = [f"s{number}" for number in range(SCHEDULES)]
 
 
 def add_schedules(app: Ostinato) -> None:
@@ -34,14 +35,14 @@ def add_schedules(app: Ostinato) -> None:
         )
 
 
-def kill_at_random(cluster: Nodes, seed: int) -> None:
-    """Kill and restart nodes for SECONDS, and at least KILLS times."""
+def kill_at_random(cluster: Nodes, app: Ostinato, seed: int) -> None:
+    """Kill and restart nodes for SECONDS, and at least KILLS times, each while it runs something."""
     chance = random.Random(seed)
     kills = 0
     end = time.monotonic() + SECONDS
     while kills < KILLS or time.monotonic() < end:
         time.sleep(chance.uniform(0.2, 1.5))
-        cluster.kill(chance.choice(cluster.running))
+        cluster.kill_one_at_work(app, chance, NAMES)
         kills += 1
         cluster.start()
 
@@ -68,7 +69,7 @@ def test_killing_nodes_again_and_again_leaves_one_row_for_each_due_time(
     with nodes(url, log, FAULTS_LEASE="2s", OSTINATO_GRACE="10s") as cluster:
         for _ in range(3):
             cluster.start()
-        kill_at_random(cluster, seed=20261115)
+        kill_at_random(cluster, app, seed=20261115)
         for number in range(SCHEDULES):
             app.schedules.disable(f"s{number}")
         wait_until_ended(app)
