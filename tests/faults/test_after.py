@@ -16,6 +16,8 @@ from tests.faults.nodes import nodes
 UPSTREAMS = 10
 KILLS = 6
 SECONDS = 10
+ENDS = 7
+"""So many of each upstream at least, however slow the machine is."""
 
 
 def ends(app: Ostinato, name: str) -> Counter[object]:
@@ -51,6 +53,9 @@ def test_killing_nodes_again_and_again_leaves_one_row_for_each_end(app: Ostinato
             cluster.kill_one_at_work(app, chance, [f"s{number}" for number in range(UPSTREAMS)])
             kills += 1
             cluster.start()
+        wait_until(
+            lambda: all(ends(app, f"s{n}").total() >= ENDS for n in range(UPSTREAMS)), "every upstream ended often"
+        )
         for number in range(UPSTREAMS):
             app.schedules.disable(f"s{number}")
         wait_until(
@@ -63,7 +68,6 @@ def test_killing_nodes_again_and_again_leaves_one_row_for_each_end(app: Ostinato
     lost = 0
     for number in range(UPSTREAMS):
         ended = ends(app, f"s{number}")
-        assert sum(ended.values()) >= SECONDS - 3, f"s{number} ended too seldom"
         for name in (f"after{number}", f"failed{number}"):
             assert answers(app, name) == ended, f"{name} lost or doubled an end"
         lost += len(app.runs.list(schedule=f"s{number}", cause="node_lost", limit=1_000))

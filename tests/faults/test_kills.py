@@ -60,6 +60,11 @@ def due_times(run: Run) -> list[datetime]:
     return times
 
 
+def covered(app: Ostinato, schedule: str) -> list[datetime]:
+    """The due times that a schedule has rows for."""
+    return [due for run in rows_of(app, schedule) for due in due_times(run)]
+
+
 @pytest.mark.timeout(180)
 def test_killing_nodes_again_and_again_leaves_one_row_for_each_due_time(
     app: Ostinato, url: str, tmp_path: Path
@@ -70,6 +75,7 @@ def test_killing_nodes_again_and_again_leaves_one_row_for_each_due_time(
         for _ in range(3):
             cluster.start()
         kill_at_random(cluster, app, seed=20261115)
+        wait_until(lambda: all(len(covered(app, name)) >= SECONDS - 2 for name in NAMES), "due times were recorded")
         for number in range(SCHEDULES):
             app.schedules.disable(f"s{number}")
         wait_until_ended(app)
@@ -84,9 +90,7 @@ def test_killing_nodes_again_and_again_leaves_one_row_for_each_due_time(
     for number in range(SCHEDULES):
         name = f"s{number}"
         rows = rows_of(app, name)
-        covered = [due for run in rows for due in due_times(run)]
-        assert len(covered) >= SECONDS - 2, f"{name} has too few due times"
-        steps = [(later - earlier) / SECOND for earlier, later in pairwise(covered)]
+        steps = [(later - earlier) / SECOND for earlier, later in pairwise(covered(app, name))]
         assert set(steps) == {1.0}, f"{name} lost or doubled a due time"
         allowed = 1 if number % 2 == 0 else 1 + RETRIES
         for run in rows:
