@@ -18,6 +18,7 @@ from ostinato.execution.guard_child import has_subreaper
 from ostinato.execution.nested import nested_runs
 from ostinato.execution.registry import Registry
 from ostinato.models.ids import DeliveryId, NodeId
+from ostinato.models.lane import DEFAULT_LANES
 from ostinato.models.notification import Delivery, DeliveryFilter, DeliveryState, NoticeKind
 from ostinato.models.run import Ending, NewRun, OuterRun, Run
 from ostinato.models.states import Cause, RunState
@@ -340,8 +341,9 @@ async def _opened(settings: Settings, *, create: bool = True) -> Store:
         if not create and not await store.exists():
             raise NoDatabase(f"there is no {database_text(settings)}")
         await store.open()
-        # Only that they exist: an engine that starts sets them, so that looking does not undo a `lane set`.
-        await store.lanes.ensure_lanes(settings.lane_limits, [])
+        # Only that they exist, the default ones with their defaults: an engine that starts sets the limits, and notes
+        # what there was before; looking does not undo a `lane set`.
+        await store.lanes.ensure_lanes({**settings.lanes, **DEFAULT_LANES}, [])
     except BaseException:
         await store.close()
         raise

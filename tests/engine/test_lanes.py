@@ -33,6 +33,19 @@ def test_a_lane_never_runs_more_than_its_limit_at_once(db: str, make_app: MakeAp
     assert gate.most <= 3
 
 
+def test_without_its_setting_a_lane_has_its_default_again(db: str, make_app: MakeApp) -> None:
+    def limits(**lanes: int) -> dict[str, int]:
+        app = make_app(db, lanes=lanes)
+        app.start()
+        found = {lane.name: lane.limit for lane in app.lanes.list()}
+        app.stop()
+        return found
+
+    assert limits(cron=9)["cron"] == 9
+    assert limits(cron=7)["cron"] == 7
+    assert limits()["cron"] == 30
+
+
 def test_a_node_runs_no_more_than_its_slots(db: str, make_app: MakeApp, gate: Gate) -> None:
     app = make_app(db, slots=2)
     job = app.task("job")(gate.wait)
