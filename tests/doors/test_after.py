@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from ostinato import Function, Ostinato
-from ostinato.testing import drain
+from ostinato.testing import FakeClock, drain
 from tests.doors.command_line import CommandLine
 from tests.doors.web import Web
 
@@ -48,6 +48,44 @@ def test_of_an_upstream_that_is_gone_the_name_is_left(chain: Ostinato) -> None:
     chain.schedules.remove("import")
     (gone,) = chain.schedules.relations("report").upstreams
     assert (gone.name, gone.state, gone.timing) == ("import", None, None)
+
+
+def test_what_holds_up_the_one_before_holds_up_the_whole_chain(chain: Ostinato) -> None:
+    chain.start()
+    assert [chain.why(name).blocked_by for name in ("report", "mail")] == [None, None]
+    chain.schedules.disable("import", note="disk swap")
+    for name, steps in {"report": ["import"], "mail": ["report", "import"]}.items():
+        blocked = chain.why(name).blocked_by
+        assert blocked is not None
+        assert blocked.sentence.startswith("schedule 'import' is switched off")
+        assert [link.name for link in blocked.chain] == steps
+        assert blocked.command == "ostinato schedule enable import"
+
+
+def test_of_several_before_it_one_that_runs_is_enough_unless_all_have_to(chain: Ostinato) -> None:
+    chain.start()
+    chain.schedules.add("export", "every 1h", "load")
+    chain.schedules.add("either", "after import or export", "load")
+    chain.schedules.add("both", "after import and export", "load")
+    chain.schedules.disable("export")
+    assert chain.why("either").blocked_by is None
+    blocked = chain.why("both").blocked_by
+    assert blocked is not None
+    assert [link.name for link in blocked.chain] == ["export"]
+
+
+def test_one_that_deletes_itself_after_its_run_leaves_the_next_one_waiting_for_nobody(
+    chain: Ostinato, clock: FakeClock
+) -> None:
+    chain.start()
+    chain.schedules.add("once", "in 1m", "load", delete_after_run=True)
+    chain.schedules.add("then", "after once", "load")
+    clock.advance("1m")
+    drain(chain)
+    assert [run.state for run in chain.runs.list(schedule="then")] == ["succeeded"]
+    blocked = chain.why("then").blocked_by
+    assert blocked is not None
+    assert blocked.sentence == "it runs after 'once', which does not exist"
 
 
 def test_why_says_what_it_waits_for(chain: Ostinato) -> None:

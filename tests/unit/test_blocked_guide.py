@@ -13,7 +13,7 @@ from ostinato.models.run import Run
 from ostinato.models.states import Cause, RunState
 from ostinato.models.work import CheckIn
 from ostinato.service.blocked_runs import Facts, blocked_run
-from ostinato.service.blocked_schedules import blocked_schedule
+from ostinato.service.blocked_schedules import blocked_schedule, blocked_upstream
 from ostinato.stores.base import FirstActive
 from tests.unit.test_blocked_schedules import ID, schedule
 from tests.unit.waiting import NOW, START, facts, lane, node, run, running
@@ -41,12 +41,14 @@ def samples() -> list[BlockedBy | None]:
     return [
         blocked_schedule(off, facts()),
         blocked_schedule(broken, facts()),
+        blocked_schedule(schedule(**SWITCHED, broken=broken.broken, timing="at 2025-12-31T00:00"), facts()),
         blocked_schedule(schedule(orphaned=True, next_run_at=None), facts()),
         blocked_schedule(schedule(**PAUSED, paused_cause=Cause.BUDGET, next_run_reason=budget), facts()),
         blocked_schedule(
             schedule(**PAUSED, paused_cause=Cause.REMOVED, next_run_reason="paused: it is being removed"), facts()
         ),
         blocked_schedule(schedule(last_run=refused, next_run_at=DUE), facts()),
+        blocked_upstream("import", None, None),
         of_run(
             run(ready_at=LATER, cause=Cause.RAISED, reason="attempt 1 of 4 failed, next in 30s: ValueError: no ink")
         ),

@@ -15,7 +15,7 @@ from ostinato.models.policy import make_policy
 from ostinato.models.schedule import Schedule
 from ostinato.models.states import Cause, RunState
 from ostinato.models.work import CheckIn, Function
-from ostinato.service.blocked_schedules import blocked_schedule
+from ostinato.service.blocked_schedules import blocked_schedule, blocked_upstream
 from ostinato.stores.base import FirstActive
 from tests.unit.waiting import NOW, START, facts, lane, node, run, running
 
@@ -77,6 +77,38 @@ def test_one_that_is_broken_says_when_a_run_of_it_is_tried() -> None:
     blocked = found(schedule(enabled=False, broken="boom", next_run_at=None, probe_at=TOMORROW))
     tried = "one run is tried at 2026-01-02 00:00:00 UTC"
     assert (blocked.sentence, blocked.until) == (f"schedule 'nightly' is broken: boom; {tried}", TOMORROW)
+
+
+def test_one_that_is_broken_and_has_no_further_due_time_needs_another_timing() -> None:
+    once = schedule(enabled=False, broken="its last run failed: exit 3", next_run_at=None, timing="at 2025-12-31T00:00")
+    blocked = found(once)
+    assert (blocked.cause, blocked.sentence) == (
+        BlockedCause.FINISHED,
+        "schedule 'nightly' is broken: its last run failed: exit 3; it has no further due time",
+    )
+    assert blocked.command == "ostinato schedule edit nightly --timing 'in 1m'"
+    assert blocked.action == Action(Verb.EDIT_SCHEDULE, "nightly", "Give it another timing")
+
+
+def test_what_runs_after_another_is_held_up_by_what_holds_that_up() -> None:
+    off = schedule(name="import", enabled=False, next_run_at=None, off_by="ada")
+    blocked = blocked_upstream("import", off, blocked_schedule(off, facts()))
+    assert blocked is not None
+    assert (blocked.sentence, blocked.chain) == (
+        "schedule 'import' is switched off by ada",
+        (Link("schedule", "import"),),
+    )
+    assert blocked.command == "ostinato schedule enable import"
+    assert blocked_upstream("import", schedule(name="import"), None) is None
+    for upstream, why in ((None, "does not exist"), (finished(), "has no further due time")):
+        blocked = blocked_upstream("import", upstream, None)
+        assert blocked is not None
+        assert (blocked.cause, blocked.command) == (BlockedCause.UPSTREAM, None)
+        assert blocked.sentence == f"it runs after 'import', which {why}"
+
+
+def finished() -> Schedule:
+    return schedule(name="import", next_run_at=None, remaining=0, enabled=False)
 
 
 def test_one_whose_timing_cannot_be_read_is_broken_though_it_is_on() -> None:

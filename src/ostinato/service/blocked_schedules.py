@@ -7,7 +7,7 @@ keep a run from starting if one were due now. What is only busy for a moment is 
 from __future__ import annotations
 
 from ostinato.command_hints import command
-from ostinato.models.blocking import Action, BlockedBy, BlockedCause, Verb
+from ostinato.models.blocking import Action, BlockedBy, BlockedCause, Link, Verb
 from ostinato.models.lane import FALLBACK_LANE
 from ostinato.models.policy import Overlap
 from ostinato.models.run import Run
@@ -24,8 +24,9 @@ from ostinato.service.blocked_runs import (
     of_nodes,
     of_run_under_way,
 )
+from ostinato.service.schedules.drafts import first_due
 
-__all__ = ["blocked_schedule"]
+__all__ = ["blocked_schedule", "blocked_upstream"]
 
 
 def blocked_schedule(schedule: Schedule, facts: Facts) -> BlockedBy | None:
@@ -33,9 +34,17 @@ def blocked_schedule(schedule: Schedule, facts: Facts) -> BlockedBy | None:
     switch = _of_switch(schedule, facts)
     if switch is not None:
         return switch
-    # A dependency on another schedule belongs here: what has no timing of its own waits for that one's runs.
     now = _of_queued(schedule, facts) or _of_overlap(schedule, facts)
     return now or _of_next(schedule, facts) or _of_check(schedule)
+
+
+def blocked_upstream(name: str, upstream: Schedule | None, blocked: BlockedBy | None) -> BlockedBy | None:
+    """What keeps a schedule of this name from running, as those see it that run after it; `blocked` is its own root."""
+    if blocked is None and upstream is not None and upstream.state is not ScheduleState.FINISHED:
+        return None
+    why = "does not exist" if upstream is None else "has no further due time"
+    root = blocked or BlockedBy(BlockedCause.UPSTREAM, f"it runs after {name!r}, which {why}")
+    return root.behind(Link("schedule", name))
 
 
 def _of_switch(schedule: Schedule, facts: Facts) -> BlockedBy | None:
@@ -60,6 +69,13 @@ def _of_off(schedule: Schedule, facts: Facts) -> BlockedBy:
     if schedule.broken is not None:
         probe = "" if schedule.probe_at is None else f"; one run is tried at {facts.at(schedule.probe_at)}"
         sentence = f"schedule {schedule.name!r} is broken: {schedule.broken}{probe}"
+        if schedule.probe_at is None and _is_over(schedule, facts):
+            return BlockedBy(
+                BlockedCause.FINISHED,
+                f"{sentence}; it has no further due time",
+                command=command("schedule edit", schedule.name, rest="--timing 'in 1m'"),
+                action=Action(Verb.EDIT_SCHEDULE, schedule.name, "Give it another timing"),
+            )
         broken = BlockedBy(BlockedCause.BROKEN, sentence, schedule.off_at, schedule.probe_at)
         return _enabling(schedule, broken, "Re-enable")
     by = "" if schedule.off_by is None else f" by {schedule.off_by}"
@@ -67,6 +83,13 @@ def _of_off(schedule: Schedule, facts: Facts) -> BlockedBy:
     note = f" ({schedule.off_note})" if schedule.off_note else ""
     sentence = f"schedule {schedule.name!r} is switched off{by}{since}{note}"
     return _enabling(schedule, BlockedBy(BlockedCause.OFF, sentence, schedule.off_at), "Enable")
+
+
+def _is_over(schedule: Schedule, facts: Facts) -> bool:
+    """Whether it could not be switched on as it is: nothing of its timing is to come."""
+    if schedule.follows or not schedule.sentence:
+        return False
+    return first_due(schedule.anchored_timing, facts.now) is None
 
 
 def _enabling(schedule: Schedule, blocked: BlockedBy, label: str) -> BlockedBy:

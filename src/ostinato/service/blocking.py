@@ -15,11 +15,12 @@ from ostinato.command_hints import with_flags
 from ostinato.models.blocking import BlockedBy
 from ostinato.models.ids import RunId
 from ostinato.models.run import Run
-from ostinato.models.schedule import Schedule
+from ostinato.models.schedule import Schedule, ScheduleFilter, ScheduleState
 from ostinato.models.states import RunState
 from ostinato.service.blocked_runs import Facts, blocked_run
-from ostinato.service.blocked_schedules import blocked_schedule
+from ostinato.service.blocked_schedules import blocked_schedule, blocked_upstream
 from ostinato.stores.base import FirstActive, FirstActiveOf, Store
+from ostinato.timing import After
 
 __all__ = ["Blocking"]
 
@@ -38,11 +39,37 @@ class Blocking:
         """What a command line adds to its commands, for them to be about the same database: flags, after a space."""
 
     async def of_schedule(self, schedule: Schedule) -> BlockedBy | None:
-        """What keeps this schedule from running."""
+        """What keeps this schedule from running, or those that it runs after."""
+        return self._typed(await self._root_of(schedule, {}))
+
+    async def _root_of(self, schedule: Schedule, known: dict[str, BlockedBy | None]) -> BlockedBy | None:
+        """The same, each schedule on the way only once: there are no circles, but there may be many ways to one."""
+        if schedule.name not in known:
+            own = await self._own_root_of(schedule)
+            known[schedule.name] = own or await self._root_of_upstreams(schedule, known)
+        return known[schedule.name]
+
+    async def _own_root_of(self, schedule: Schedule) -> BlockedBy | None:
         asked = FirstActiveOf(self._clock.now(), schedules=[schedule.id])
         own = await self._store.runs.first_active(asked)
         queued = own.queued.get(schedule.id)
-        return self._typed(blocked_schedule(schedule, await self._facts([] if queued is None else [queued], own)))
+        return blocked_schedule(schedule, await self._facts([] if queued is None else [queued], own))
+
+    async def _root_of_upstreams(self, schedule: Schedule, known: dict[str, BlockedBy | None]) -> BlockedBy | None:
+        """Of one that runs after any of several, only if none of them runs."""
+        if not schedule.follows or not schedule.sentence or schedule.state is not ScheduleState.ON:
+            return None
+        timing = schedule.anchored_timing
+        upstreams = await self._store.schedules.list_schedules(ScheduleFilter(names=timing.follows))
+        there = {upstream.name: upstream for upstream in upstreams}
+        roots = []
+        for name in timing.follows:
+            upstream = there.get(name)
+            root = None if upstream is None else await self._root_of(upstream, known)
+            roots.append(blocked_upstream(name, upstream, root))
+        if isinstance(timing, After) and timing.within is None and None in roots:
+            return None
+        return next((root for root in roots if root is not None), None)
 
     async def of_run(self, run: Run) -> BlockedBy | None:
         """What keeps this run from starting; None if it is not queued, or about to start."""

@@ -10,7 +10,10 @@ type Action = NonNullable<BlockedBy["action"]>;
 /** Schedules and runs that wait are asked about again so often: nobody tells of a lane that is resumed, or of a node. */
 export const ASK_AGAIN = 5_000;
 
-function carryOut({ verb, target, arguments: body }: Action): Promise<unknown> {
+/** What a press does here; another timing is given in the form. */
+export type Pressed = Action & { verb: Exclude<Action["verb"], "schedule.edit"> };
+
+function carryOut({ verb, target, arguments: body }: Pressed): Promise<unknown> {
   const name = { path: { name: target } };
   switch (verb) {
     case "lane.resume":

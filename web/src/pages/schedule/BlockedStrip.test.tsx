@@ -94,6 +94,13 @@ describe("the strip of what is blocked", () => {
     expect(found?.body ?? {}).toEqual(args);
   });
 
+  it("leads to the form where another timing is what ends it", async () => {
+    const action = { verb: "schedule.edit", target: "tick", label: "Give it another timing", arguments: {} } as const;
+    openSchedule({ ...paused, cause: "finished", action });
+    const link = await screen.findByRole("link", { name: "Give it another timing" });
+    expect(link.getAttribute("href")).toBe("/schedules/tick/edit");
+  });
+
   it("asks before it cancels the run that is in the way", async () => {
     const busy: BlockedBy = {
       ...paused,

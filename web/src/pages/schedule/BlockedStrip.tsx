@@ -3,12 +3,12 @@
 
 import { Link } from "@tanstack/react-router";
 import { Fragment, useState } from "react";
-import { useUnblock } from "@/api/queries/blocking";
+import { type Pressed, useUnblock } from "@/api/queries/blocking";
 import { useMay } from "@/api/queries/me";
 import { useRun } from "@/api/queries/runs";
 import type { BlockedBy } from "@/api/types";
 import { Banner } from "@/components/Banner";
-import { Button } from "@/components/Button";
+import { Button, buttonClass } from "@/components/Button";
 import { Command } from "@/components/Command";
 import { useProblemToast, useToast } from "@/components/Toast";
 import { plainText } from "@/components/output/ansi";
@@ -75,8 +75,18 @@ function To({ kind, name }: BlockedBy["chain"][number]) {
 
 type Action = NonNullable<BlockedBy["action"]>;
 
-/** The button that ends it, here. */
+/** What ends it: the form, or a press here. */
 function Ending({ action, turning }: { action: Action; turning?: Turning }) {
+  const { verb, target, label } = action;
+  if (verb !== "schedule.edit") return <Press action={{ ...action, verb }} turning={turning} />;
+  return (
+    <Link to="/schedules/$name/edit" params={{ name: target }} className={buttonClass("secondary", "small")}>
+      {label}
+    </Link>
+  );
+}
+
+function Press({ action, turning }: { action: Pressed; turning?: Turning }) {
   const may = useMay("operator");
   const unblock = useUnblock();
   const say = useToast();
