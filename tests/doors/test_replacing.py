@@ -20,10 +20,20 @@ def test_a_schedule_that_a_person_made_is_not_replaced_by_a_program_unless_it_as
     with pytest.raises(Conflict, match=r"'report' exists and was made by ada: it is not replaced; .* --replace"):
         app.schedules.add("report", "daily 05:00", Shell("true"))
     assert app.schedules.get("report").timing == "daily 04:00"
-    assert app.schedules.add("report", "daily 05:00", Shell("true"), replace=True).timing == "daily 05:00"
     app.schedules.edit("report", timing="daily 06:00")
     with acting(Actor("ada", "cli")):
         assert app.schedules.add("report", "daily 07:00", Shell("true")).timing == "daily 07:00", "it is still hers"
+    assert app.schedules.add("report", "daily 05:00", Shell("true"), replace=True).timing == "daily 05:00"
+
+
+def test_who_replaces_a_schedule_has_made_what_there_is_now(app: Ostinato) -> None:
+    with acting(Actor("ada", "cli")):
+        app.schedules.add("report", "daily 03:00", Shell("true"))
+    with acting(Actor("bob", "cli")):
+        app.schedules.add("report", "daily 04:00", Shell("true"), replace=True)
+        app.schedules.add("report", "daily 05:00", Shell("true"))
+    with acting(Actor("ada", "cli")), pytest.raises(Conflict, match="made by bob"):
+        app.schedules.add("report", "daily 06:00", Shell("true"))
 
 
 def test_what_has_an_owner_of_its_own_is_replaced_by_no_other(app: Ostinato) -> None:

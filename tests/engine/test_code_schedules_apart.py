@@ -139,14 +139,15 @@ def test_what_is_to_run_more_stays_off_if_that_is_said_too(file: str, make_app: 
     app.stop()
 
 
+@pytest.mark.parametrize("note", ["no more of this", None])
 def test_what_has_run_as_often_as_it_should_and_was_then_switched_off_stays_off(
-    file: str, make_app: MakeApp, fake_clock: FakeClock
+    note: str | None, file: str, make_app: MakeApp, fake_clock: FakeClock
 ) -> None:
     app = finished(make_app, file, fake_clock)
-    app.schedules.disable("job", note="no more of this")
+    app.schedules.disable("job", note=note)
     app.stop()
     kept = deploy(make_app, file, "daily 03:00", remaining=2).schedules.get("job")
-    assert (kept.enabled, kept.off_note) == (False, "no more of this")
+    assert (kept.enabled, kept.off_note) == (False, note)
 
 
 def test_a_node_with_another_zone_runs_nothing_that_has_run_as_often_as_it_should(

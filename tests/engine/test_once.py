@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ostinato import Agent, Ostinato, Retry, RunState, Shell
+from ostinato import Agent, InvalidInput, Ostinato, Retry, RunState, Shell
 from ostinato.testing import FakeClock, simulate
 from tests.engine.conftest import Gate, MakeApp, eventually, on_shared
 
@@ -68,6 +68,33 @@ def test_who_edits_a_schedule_to_run_once_means_once(memory_app: Ostinato, once:
     assert memory_app.schedules.edit("asked", **once).policy.retry == Retry(max=5)
     assert memory_app.schedules.edit("job", **once, retry=1).policy.retry == Retry(max=1)
     assert memory_app.schedules.edit("job", note="other").policy.retry == Retry(max=1)
+
+
+def test_a_timing_that_says_one_run_means_once(memory_app: Ostinato) -> None:
+    executed = counting(memory_app)
+    assert memory_app.schedules.edit("job", timing="every 1h until 1 run").policy.retry == Retry(max=0)
+    simulate(memory_app, lasting="5h")
+    assert len(executed) == 1
+    assert memory_app.schedules.edit("job", timing="every 2h until 3 runs").policy.remaining == 3
+    memory_app.schedules.add("new", "every 1h until 1 run", "job")
+    assert memory_app.schedules.get("new").policy.retry == Retry(max=0)
+
+
+@pytest.mark.parametrize("policy", [{"run_once": True}, {"remaining": 2}])
+def test_two_numbers_of_runs_are_refused(memory_app: Ostinato, policy: dict[str, Any]) -> None:
+    memory_app.task("job")(lambda: None)
+    timing, refused = "every 1h until 5 runs", "the timing says until 5 runs, and the policy"
+    with pytest.raises(InvalidInput, match=refused):
+        memory_app.schedules.add("job", timing, "job", **policy)
+    memory_app.schedules.add("job", "every 1h", "job", remaining=5)
+    with pytest.raises(InvalidInput, match=refused):
+        memory_app.schedules.edit("job", timing=timing, **policy)
+    assert memory_app.schedules.edit("job", timing=timing, remaining=5).remaining == 5
+
+
+def test_the_number_of_a_schedule_goes_before_that_of_its_task(memory_app: Ostinato) -> None:
+    memory_app.task("job", run_once=True)(lambda: None)
+    assert memory_app.schedules.add("job", "every 1h until 5 runs", "job").remaining == 5
 
 
 @on_shared

@@ -54,7 +54,7 @@ def drafted(
 
 def stored(made: ScheduleDraft) -> StoredSchedule:
     own = {one.name: getattr(made, one.name) for one in fields(made)}
-    return StoredSchedule(**own, id=1, broken=None, orphaned=False, failures=0, paused_since=None)
+    return StoredSchedule(**own, id=1, broken=None, orphaned=False, failures=0, paused_since=None, off_by=None)
 
 
 def put(known: StoredSchedule, change: ScheduleDraft, now: int) -> StoredSchedule:

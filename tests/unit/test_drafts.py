@@ -34,6 +34,7 @@ KNOWN = StoredSchedule(
     orphaned=False,
     failures=2,
     paused_since=None,
+    off_by=None,
 )
 SAME = draft(
     "a", timing="every 1h", work="{}", task="t", owner="code", origin="app", anchor_at=100, next_at=200, remaining=9

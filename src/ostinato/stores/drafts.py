@@ -42,7 +42,7 @@ __all__ = [
     "resolved",
 ]
 
-UNSTORED = frozenset({"by", "names_zone", "may_switch_on"})
+UNSTORED = frozenset({"by", "replaces", "names_zone", "may_switch_on"})
 """What a draft has and a row has not."""
 
 
@@ -55,6 +55,7 @@ class StoredSchedule(ScheduleDraft):
     orphaned: bool
     failures: int
     paused_since: Micros | None
+    off_by: str | None
 
 
 _NAMES = [field.name for field in fields(StoredSchedule) if field.name not in UNSTORED]
@@ -121,7 +122,8 @@ def _declared(known: StoredSchedule, draft: ScheduleDraft, now: Micros) -> Sched
 
 def _with_switch(known: StoredSchedule, draft: ScheduleDraft) -> ScheduleDraft:
     """The draft with the switch as it is; of what has run as often as it should and is to run more, the draft's own."""
-    is_finished = not known.enabled and known.remaining == 0 and known.broken is None and known.off_note is None
+    is_by_person = known.off_by is not None or known.off_note is not None
+    is_finished = not known.enabled and known.remaining == 0 and known.broken is None and not is_by_person
     is_asked = draft.may_switch_on or not draft.enabled
     if is_finished and is_asked and _counts_anew(known, draft) and (draft.origin is not None or not known.orphaned):
         return draft
@@ -201,6 +203,7 @@ def merged(known: StoredSchedule, draft: ScheduleDraft) -> StoredSchedule | None
         policy=draft.policy,
         project=draft.project,
         owner=draft.owner,
+        made_by=draft.made_by if draft.replaces else known.made_by,
         origin=origin,
         note=note,
         off_note=draft.off_note,

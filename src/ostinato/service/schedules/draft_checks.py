@@ -168,5 +168,6 @@ def _is_switched_on(known: Schedule, draft: ScheduleDraft) -> bool:
         return True
     if draft.origin is not None and known.declared is not None and not known.declared[ENABLED].value:
         return True
-    is_finished = not known.enabled and known.remaining == 0 and known.broken is None and known.off_note is None
+    is_by_person = known.off_by is not None or known.off_note is not None
+    is_finished = not known.enabled and known.remaining == 0 and known.broken is None and not is_by_person
     return is_finished and counts_anew(draft, known.timing, known.zone, known.policy)

@@ -13,6 +13,7 @@ from ostinato.errors import InvalidInput, TimingError
 from ostinato.models.ids import RunId
 from ostinato.models.installed_kinds import kind_of
 from ostinato.models.policy import DEFAULT, NO_RETRY, Policy, PolicyOptions, check_key, make_policy, policy_text
+from ostinato.models.policy_fields import RUN_ONCE
 from ostinato.models.project import NO_PROJECT, check_project
 from ostinato.models.run import OuterRun
 from ostinato.models.schedule import ScheduleDraft
@@ -20,6 +21,7 @@ from ostinato.models.session_options import SessionOptions
 from ostinato.models.task import TaskDescription, TaskSchedule
 from ostinato.models.work import Agent, CheckIn, Function, Http, Shell, Work, default_policy, work_text
 from ostinato.models.work_values import GivenCall
+from ostinato.plurals import counted
 from ostinato.timing import After, Timing, parse_timing
 from ostinato.timing.text import check_reads_back
 from ostinato.timing.zones import Zone, check_zone
@@ -39,6 +41,7 @@ __all__ = [
     "schedule_of",
     "stored_work",
     "task_schedule",
+    "with_runs",
 ]
 
 
@@ -129,9 +132,11 @@ def make_draft(spec: ScheduleSpec, zone: str, now: Micros, code: Code) -> Schedu
             field="timing",
             hint="give the times at which the machine checks in, such as 'daily 03:00'",
         )
-    given = {**options, **spec.policy} if options or spec.policy else {}
+    own: Mapping[str, Any] = spec.policy
     if placed.runs is not None:
-        given = {**{name: value for name, value in given.items() if name != "run_once"}, "remaining": placed.runs}
+        own = with_runs(placed.runs, own)
+        options = {name: value for name, value in options.items() if name != RUN_ONCE}
+    given = {**options, **own} if options or own else {}
     policy = _fitting(work, _policy(work, given))
     return ScheduleDraft(
         name=spec.name,
@@ -155,6 +160,18 @@ def make_draft(spec: ScheduleSpec, zone: str, now: Micros, code: Code) -> Schedu
         names_zone=spec.tz is not None or placed.zone != zone,
         may_switch_on=spec.enabled,
     )
+
+
+def with_runs(runs: int, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The policy that was given, with the number of runs that the timing says; InvalidInput if both say one."""
+    asked = make_policy({name: given[name] for name in ("remaining", RUN_ONCE) if name in given}).remaining
+    if asked not in (None, runs):
+        raise InvalidInput(
+            f"the timing says until {counted(runs, 'run')}, and the policy {counted(asked, 'run')}",
+            field=RUN_ONCE if given.get(RUN_ONCE) else "remaining",
+            hint="say it in one of the two",
+        )
+    return {**{name: value for name, value in given.items() if name != RUN_ONCE}, "remaining": runs}
 
 
 def _policy(work: Work, options: Mapping[str, Any]) -> Policy:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any, Unpack, cast
 
 from ostinato.errors import Conflict, TimingError
@@ -18,11 +19,14 @@ from ostinato.models.policy import (
 from ostinato.models.policy_fields import RUN_ONCE
 from ostinato.models.schedule import Schedule
 from ostinato.models.work import Function, Unreadable, default_policy
-from ostinato.service.schedules.drafts import ScheduleSpec, WorkLike
+from ostinato.service.schedules.drafts import ScheduleSpec, WorkLike, with_runs
 from ostinato.timing import Timing, parse_timing
 from ostinato.timing.zones import Zone
 
 __all__ = ["edited_spec"]
+
+_ANY_DAY = datetime(2026, 1, 1, tzinfo=UTC)
+"""How often something is to run does not depend on when it is asked."""
 
 
 def edited_spec(
@@ -40,6 +44,7 @@ def edited_spec(
             f"the work of schedule {current.name!r} cannot be read ({current.work.reason}): "
             "fix that, or give it new work"
         )
+    runs = None if timing is None else _runs_of(timing)
     return ScheduleSpec(
         current.name,
         _kept_timing(current.timing) if timing is None or timing == current.timing else timing,
@@ -49,8 +54,17 @@ def edited_spec(
         note=note if note or current.note else None,
         project=project or current.project,
         owner=current.owner,
-        policy=_edited_policy(policy, current, work),
+        policy=_edited_policy(policy if runs is None else with_runs(runs, policy), current, work),
     )
+
+
+def _runs_of(timing: Timing | str) -> int | None:
+    """How many runs a new timing asks for; whether it can be one at all is for its draft to tell."""
+    try:
+        read = parse_timing(timing, tz="UTC", now=_ANY_DAY) if isinstance(timing, str) else timing
+    except TimingError:
+        return None
+    return read.runs if isinstance(read, Timing) else None
 
 
 def _kept_timing(text: str) -> str:

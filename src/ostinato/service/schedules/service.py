@@ -131,6 +131,7 @@ class ScheduleService:
         async for batch in self._drafts.batches([spec], now):
             if known is not None and not replace:
                 check_replaced(known, batch[0])
+            batch[0].replaces = replace
             if not only_new and version is None:
                 await self._store.schedules.put_schedules(batch, now)
                 continue
@@ -347,7 +348,8 @@ class ScheduleService:
         """
 
         async def change(schedule: Schedule, now: Micros) -> ScheduleChange | None:
-            is_off = not schedule.enabled and schedule.broken is None
+            is_finished = schedule.remaining == 0 and schedule.off_by is None
+            is_off = not schedule.enabled and schedule.broken is None and not is_finished
             if is_off and (note is None or schedule.off_note == note):
                 return None
             anchor = to_micros(schedule.anchor_at)
