@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from ostinato.clock import Micros
+from ostinato.models.chain import ChainStep
 from ostinato.models.given_up import GivenUp
 from ostinato.models.ids import NodeId, RunId, RunIds, ScheduleId
 from ostinato.models.incident import IncidentChange
@@ -232,6 +233,17 @@ class RunStore(Protocol):
 
     async def queue_runs(self, runs: Sequence[NewRun], now: Micros) -> list[RunId]:
         """What `insert_runs` does, for runs that wait their turn: the first of each session that may gets it."""
+        ...
+
+    async def insert_chain(self, steps: Sequence[ChainStep], now: Micros) -> RunIds:
+        """Insert the runs of a chain in one transaction. Each of them that runs after others is claimed when all of
+        those have succeeded, and skipped if one of them has not. A key that is active already stands for its run, and
+        what comes after that waits for it."""
+        ...
+
+    async def settle_parked(self, now: Micros) -> int:
+        """Let runs go on, or leave them out, that wait for others whose end nobody noted for them; answers how many
+        such ends there were."""
         ...
 
     async def trigger_run(self, run: NewRun, allowed: int | None) -> RunId | None:

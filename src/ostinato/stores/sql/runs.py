@@ -10,7 +10,8 @@ from collections.abc import Collection, Sequence
 from typing import Any, Generic, TypeVar
 
 from ostinato.clock import Micros
-from ostinato.models.ids import NodeId, RunId
+from ostinato.models.chain import ChainStep
+from ostinato.models.ids import NodeId, RunId, RunIds
 from ostinato.models.run import ClaimedRun, Ending, NewRun, OuterRun, Report, Run
 from ostinato.models.states import Cause
 from ostinato.stores.base import Bound, Cancelled, Claimed, Stale
@@ -19,6 +20,7 @@ from ostinato.stores.sql import changes, given_up, output, overview, slots, task
 from ostinato.stores.sql.arrivals import let_in
 from ostinato.stores.sql.bound import LOST, queue_bound, start_bound
 from ostinato.stores.sql.cancels import cancel_now
+from ostinato.stores.sql.chains import insert_chain, settle_parked
 from ostinato.stores.sql.connection import Connection, Database, Dialect, reading
 from ostinato.stores.sql.ends import wait_for_finish
 from ostinato.stores.sql.first_active import first_active
@@ -108,6 +110,15 @@ class Runs(ABC, Generic[C]):
         sessions = {run.session for run in runs if run.session is not None}
         mailboxes = {run.session for run in runs if run.session is not None and run.mode is not None}
         return await self._database.write(queue, wakes=True, sessions=sessions)
+
+    async def insert_chain(self, steps: Sequence[ChainStep], now: Micros) -> RunIds:
+        sessions = {step.run.session for step in steps if step.run.session is not None}
+        return await self._database.write(
+            lambda db: insert_chain(db, self._parts, steps, now), wakes=True, sessions=sessions
+        )
+
+    async def settle_parked(self, now: Micros) -> int:
+        return await self._database.write(lambda db: settle_parked(db, self._parts, now))
 
     async def trigger_run(self, run: NewRun, allowed: int | None) -> RunId | None:
         async def trigger(db: C) -> RunId | None:

@@ -12,10 +12,12 @@ from ostinato.clock import Micros
 from ostinato.models.ids import RunId, ScheduleId
 from ostinato.models.run import Run
 from ostinato.models.states import Cause
+from ostinato.models.work import CheckIn
 from ostinato.stores.base import CountedRuns, RunStretch
 from ostinato.stores.rows import known_state
 from ostinato.stores.sql.connection import Connection, Dialect
 from ostinato.stores.sql.overview import find_runs
+from ostinato.stores.sql.turns import PARKED
 
 __all__ = ["count_runs_between", "runs_between"]
 
@@ -42,7 +44,8 @@ _ENDED_IN_SPAN: dict[Dialect, tuple[str, str]] = {
 _ACTIVE_IN_SPAN = (
     f"r.state = 'running' AND (r.started_at <= :end OR {_DUE_IN_SPAN})",
     f"r.state = 'queued' AND r.waiting = FALSE AND {_DUE_IN_SPAN}",
-    f"r.state = 'queued' AND r.waiting = TRUE AND {_DUE_IN_SPAN}",
+    f"r.state = 'queued' AND r.waiting = TRUE AND (r.session IS NOT NULL OR r.kind = '{CheckIn.kind}') AND {_DUE_IN_SPAN}",
+    f"r.id = ANY (ARRAY({PARKED})) AND r.state = 'queued' AND {_DUE_IN_SPAN}",
 )
 _OF_THESE = "AND r.schedule_id = ANY (:schedules::bigint[])"
 _KNOWN_FROM = """

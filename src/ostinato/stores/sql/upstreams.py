@@ -79,9 +79,14 @@ _UPSTREAMS_OF = """
 WITH RECURSIVE first (id) AS (
     SELECT :id::bigint UNION SELECT r.retry_of FROM runs r JOIN first f ON r.id = f.id WHERE r.retry_of IS NOT NULL
 )
-SELECT e.upstream_run, e.upstream, e.state, e.ended_at, r.result, r.error
-FROM first f JOIN upstream_ends e ON e.run_id = f.id LEFT JOIN runs r ON r.id = e.upstream_run
-ORDER BY e.ended_at, e.upstream_run
+SELECT e.upstream_run, e.schedule, e.task, e.state, e.ended_at, r.result, r.error FROM (
+    SELECT upstream_run, upstream AS schedule, NULL AS task, u.state, ended_at, 0 AS place
+    FROM first f JOIN upstream_ends u ON u.run_id = f.id
+    UNION ALL
+    SELECT upstream_run, NULL, upstream, u.state, ended_at, place
+    FROM first f JOIN run_upstreams u ON u.run_id = f.id WHERE u.state IS NOT NULL
+) e LEFT JOIN runs r ON r.id = e.upstream_run
+ORDER BY e.place, e.ended_at, e.upstream_run
 """
 _LEFT_BEHIND = f"""
 SELECT {DUE_COLUMNS} FROM schedules s
@@ -175,8 +180,8 @@ async def relate(db: Connection, drafts: Iterable[ScheduleDraft]) -> None:
 async def upstreams_of(db: Connection, id: RunId) -> list[Upstream]:
     """The runs that this one came after."""
     return [
-        Upstream(RunId(run), name, known_state(state), from_micros(at), load_result(result), error)
-        for run, name, state, at, result, error in await db.fetch(_UPSTREAMS_OF, {"id": id})
+        Upstream(RunId(run), schedule, known_state(state), from_micros(at), load_result(result), error, task)
+        for run, schedule, task, state, at, result, error in await db.fetch(_UPSTREAMS_OF, {"id": id})
     ]
 
 
