@@ -28,7 +28,7 @@ def tasks_keep_their_types() -> None:
     assert_type(add.enqueue(1, b=2), RunHandle[int])
     assert_type(add.enqueue(1).result(timeout="1m"), int)
     assert_type(add.using(lane="mail", retry=1).enqueue(1).result(), int)
-    assert_type(add.call(1, b=2), TaskCall[[int, int]])  # type: ignore[assert-type]  # it keeps the names too
+    assert_type(add.call(1, b=2), TaskCall[[int, int], int])  # type: ignore[assert-type]  # it keeps the names too
     assert_type(add.enqueue_many([add.call(1), add.call(1, b=2)]), list[RunHandle[int]])
     assert_type(add.enqueue_many([(1,), {"a": 1}]), list[RunHandle[int]])
 

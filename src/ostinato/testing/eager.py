@@ -29,7 +29,7 @@ from ostinato.models.work_values import GivenCall
 from ostinato.service.results import RaisedHere
 from ostinato.service.runs import EnqueueSpec
 from ostinato.service.schedules.drafts import WorkLike
-from ostinato.tasks import RunHandle
+from ostinato.run_handles import RunHandle
 
 __all__ = ["eagerly"]
 
