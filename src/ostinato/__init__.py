@@ -48,9 +48,9 @@ if TYPE_CHECKING:
     from ostinato.models.upstream import Upstream
     from ostinato.models.work_kinds import Shown, Work, WorkField, WorkKind
     from ostinato.models.work_values import Agent, CheckIn, Function, Http, Shell
+    from ostinato.run_handles import RunHandle
     from ostinato.service.metrics import METRICS_CONTENT_TYPE
     from ostinato.service.schedules.drafts import ScheduleSpec
-    from ostinato.run_handles import RunHandle
     from ostinato.tasks import Task, TaskCall
     from ostinato.timing import (
         After,

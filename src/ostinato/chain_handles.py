@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from ostinato.durations import Duration
 from ostinato.models.ids import RunId
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 __all__ = ["AioChainHandle", "ChainHandle", "Shape", "places_of"]
 
 R = TypeVar("R", covariant=True)
-Shape = Union[int, Sequence["Shape"]]
+Shape: TypeAlias = "int | Sequence[Shape]"
 """The place of a step; or for a group, one for what each of its branches ends with."""
 
 

@@ -32,13 +32,23 @@ if TYPE_CHECKING:
         async def enqueue(self, calls: Sequence[ChainCall]) -> RunIds: ...
 
 
-__all__ = ["NO_ARGUMENTS", "AioChain", "Chain", "ChainDoors", "Chainable", "Group", "InTransaction", "Plan", "Step", "group"]
+__all__ = [
+    "AioChain",
+    "Chain",
+    "ChainDoors",
+    "Chainable",
+    "Group",
+    "InTransaction",
+    "Plan",
+    "Step",
+    "group",
+]
 
 P = ParamSpec("P")
 R = TypeVar("R", covariant=True)
 T = TypeVar("T")
 
-NO_ARGUMENTS: GivenCall = ((), {})
+_NO_ARGUMENTS: GivenCall = ((), {})
 _STEPS = "give a task, task.using(…), task.call(…), a chain or a group"
 
 
@@ -139,7 +149,7 @@ class Chain(Chainable[P, R]):
         return AioChain(self)
 
     def _planned(self, given: GivenCall) -> tuple[Plan, Shape]:
-        if given != NO_ARGUMENTS and not self._takes_arguments:
+        if given != _NO_ARGUMENTS and not self._takes_arguments:
             raise InvalidInput(
                 "the first step of this chain has its arguments already, or is a group",
                 field="args",
@@ -151,7 +161,7 @@ class Chain(Chainable[P, R]):
     def _lay(self, plan: Plan, after: Sequence[int], given: GivenCall) -> Shape:
         last = self._steps[0]._lay(plan, after, given)
         for step in self._steps[1:]:
-            last = step._lay(plan, places_of(last), NO_ARGUMENTS)
+            last = step._lay(plan, places_of(last), _NO_ARGUMENTS)
         return last
 
     def _label(self) -> str:

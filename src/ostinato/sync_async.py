@@ -21,6 +21,7 @@ from ostinato.models.output import OutputLine
 from ostinato.models.policy import PolicyOptions
 from ostinato.models.run import Run
 from ostinato.models.task import TaskInfo
+from ostinato.run_handles import MessageHandle, RunHandle
 from ostinato.service.chains import ChainService
 from ostinato.service.incidents import IncidentService
 from ostinato.service.lanes import LaneService
@@ -34,7 +35,6 @@ from ostinato.service.sessions import SessionService
 from ostinato.service.tasks import TaskService
 from ostinato.service.transactions import TransactionService
 from ostinato.service.why import Why
-from ostinato.run_handles import MessageHandle, RunHandle
 from ostinato.wiring import Container, ExecutionCallbacks
 
 __all__ = [
@@ -156,6 +156,7 @@ class Runs(SyncAsync[RunService, F]):
     enqueue_work = _verb(RunService.enqueue_work)
     get = _verb(RunService.get)
     blocked_by = _verb(RunService.blocked_by)
+    relations = _verb(RunService.relations)
     list = _verb(RunService.list)
     output = _verb(RunService.output)
     lines = _verb(RunService.lines)

@@ -85,5 +85,3 @@ def why_left_out(upstream: str, end: RunEnd) -> str | None:
         return None
     what = ended_text(end.run, upstream, end.state)
     return f"{what}, and this runs on {On.SUCCESS}"
-
-

@@ -15,7 +15,17 @@ from ostinato.models.ids import RunId, ScheduleId
 from ostinato.models.states import RunState
 from ostinato.timing import On
 
-__all__ = ["FOLLOWED", "EndedRun", "Upstream", "UpstreamEnd", "ended_text", "find_circle", "last_to_end"]
+__all__ = [
+    "FOLLOWED",
+    "EndedRun",
+    "RelatedRun",
+    "RunRelations",
+    "Upstream",
+    "UpstreamEnd",
+    "ended_text",
+    "find_circle",
+    "last_to_end",
+]
 
 FOLLOWED: Mapping[On, frozenset[RunState]] = {
     On.SUCCESS: frozenset({RunState.SUCCEEDED}),
@@ -60,6 +70,30 @@ class Upstream:
     error: str | None = None
     task: str | None = None
     """Of a step of a chain: its task, or its kind of work if it has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class RelatedRun:
+    """A run that comes before or after another one."""
+
+    id: RunId
+    schedule: str | None
+    """The name of its schedule, if it has one."""
+    task: str | None
+    """Of a step of a chain: its task, or its kind of work if it has none."""
+    state: RunState | None
+    """Null if it was removed."""
+    ended_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunRelations:
+    """Which runs come right before and right after one."""
+
+    upstreams: Sequence[RelatedRun] = ()
+    """Those that it came after, or waits for."""
+    dependents: Sequence[RelatedRun] = ()
+    """Those that came after it, or wait for it."""
 
 
 def last_to_end(upstreams: Sequence[Upstream]) -> Upstream | None:

@@ -29,6 +29,7 @@ from ostinato.models.policy import Policy, PolicyOptions, check_key, make_policy
 from ostinato.models.run import Ending, NewRun, Run, StoredWork, queued_run
 from ostinato.models.session import MESSAGE_KEYS, Delivery, Message, Mode, Sent, with_turn
 from ostinato.models.states import Cause, RunState, Trigger
+from ostinato.models.upstream import RunRelations
 from ostinato.models.work import Unreadable, Work, why_not_by_hand, work_text
 from ostinato.models.work_kinds import counted_as
 from ostinato.models.work_values import GivenCall
@@ -243,6 +244,10 @@ class RunService:
         though it was given up, it says so."""
         (run,) = await self._blocking.explained([await self.get(id)])
         return run
+
+    async def relations(self, id: RunLike) -> RunRelations:
+        """Which runs it came after or waits for, and which come after it."""
+        return await self._store.runs.related_runs((await self.get(id)).id)
 
     async def blocked_by(self, id: RunLike) -> BlockedBy | None:
         """What keeps it from starting, followed to its root, as of now; None if it is not queued, or about to start."""

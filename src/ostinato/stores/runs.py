@@ -16,7 +16,7 @@ from ostinato.models.output import OutputPart
 from ostinato.models.run import ClaimedRun, Ending, Finish, NewRun, OuterRun, Report, Run, RunFilter
 from ostinato.models.states import Cause, RunState
 from ostinato.models.task import RunningTask
-from ostinato.models.upstream import Upstream
+from ostinato.models.upstream import RunRelations, Upstream
 
 __all__ = [
     "NONE_ENDED",
@@ -205,6 +205,7 @@ class FirstActiveOf:
     sessions: Sequence[str] = ()
     lanes: Sequence[str] = ()
     nodes: Sequence[str] = ()
+    after: Sequence[RunId] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +222,8 @@ class FirstActive:
     """The one that is under way longest."""
     nodes: Mapping[str, Run] = field(default_factory=dict)
     """The same."""
+    after: Mapping[RunId, Run] = field(default_factory=dict)
+    """For a run that waits for the ends of others the first of those, and for that in turn."""
 
 
 class RunStore(Protocol):
@@ -296,8 +299,12 @@ class RunStore(Protocol):
         ...
 
     async def upstreams_of(self, id: RunId) -> list[Upstream]:
-        """The ended runs of other schedules that this run came after, in the order in which they ended; of one that is
-        run again, those of the first."""
+        """The ended runs that this run came after: those of other schedules in the order in which they ended, the steps
+        of a chain in the order of the chain. Of one that is run again, those of the first."""
+        ...
+
+    async def related_runs(self, id: RunId) -> RunRelations:
+        """The runs that this one comes after, ended or not, and those that come after it."""
         ...
 
     async def forget_given_up(self, ended: Sequence[tuple[RunId, int]]) -> None:

@@ -26,10 +26,10 @@ from ostinato.execution.registry import TaskDefinition
 from ostinato.models.ids import RunId, RunIds
 from ostinato.models.run import Run
 from ostinato.models.work_values import GivenCall
+from ostinato.run_handles import RunHandle
 from ostinato.service.results import RaisedHere
 from ostinato.service.runs import EnqueueSpec
 from ostinato.service.schedules.drafts import WorkLike
-from ostinato.run_handles import RunHandle
 
 __all__ = ["eagerly"]
 

@@ -1,9 +1,9 @@
 """Chains: runs that wait for the ends of others, parked until all of those have succeeded.
 
 An end is noted for whoever waits for it in the transaction that writes it, and decides there: a run whose upstreams
-have all succeeded is released, and one of whose upstreams something else has become is skipped, and so is what waits for
-that. Nodes end runs at the same time, so those that wait are locked first, in the order of their numbers and in a
-statement of its own. Everything here happens inside the caller's transaction.
+have all succeeded is released; one of whose upstreams something else has become is skipped, with all that waits for it.
+Nodes end runs at the same time, so those that wait are locked first, in the order of their numbers and in a statement
+of its own. Everything here happens inside the caller's transaction.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ostinato.stores.sql.connection import Connection
 from ostinato.stores.sql.ends import end_queued
 from ostinato.stores.sql.parts import Parts
 
-__all__ = ["follow_ends", "insert_chain", "settle_parked"]
+__all__ = ["any_overdue", "follow_ends", "insert_chain", "settle_parked"]
 
 C = TypeVar("C", bound=Connection)
 
@@ -78,9 +78,7 @@ async def insert_chain(db: C, parts: Parts[C], steps: Sequence[ChainStep], now: 
     ids = await parts.insert_all(db, [step.run for step in steps])
     first = {id: place for place, id in reversed(list(enumerate(ids)))}
     new = [(id, step) for place, (id, step) in enumerate(zip(ids, steps, strict=True)) if _is_new(ids, first, place)]
-    links = [
-        (id, place, ids[at], _name(steps[at])) for id, step in new for place, at in enumerate(step.after)
-    ]
+    links = [(id, place, ids[at], _name(steps[at])) for id, step in new for place, at in enumerate(step.after)]
     if links:
         runs, places, upstreams, names = zip(*links, strict=True)
         await db.run(_LINK, {"runs": runs, "places": places, "upstreams": upstreams, "names": names})
@@ -180,15 +178,18 @@ async def _release(db: C, parts: Parts[C], ids: Sequence[RunId]) -> bool:
     return True
 
 
-async def _into_session(
-    db: C, parts: Parts[C], session: str, runs: Sequence[Released], cutoff: Micros | None
-) -> None:
+async def _into_session(db: C, parts: Parts[C], session: str, runs: Sequence[Released], cutoff: Micros | None) -> None:
     """They queue up there now; what was asked for before the session was stopped does not."""
     now = max(run.due_at for run in runs)
     stale = [run.id for run in runs if is_stale(run.asked_at, cutoff, now)]
     await end_queued(db, parts, stale, STALE, now)
     if fresh := [run.id for run in runs if run.id not in stale]:
         await let_in(db, parts, session, fresh, now)
+
+
+async def any_overdue(db: Connection) -> bool:
+    """Whether there is anything to settle."""
+    return bool(await db.fetch(_OVERDUE))
 
 
 async def settle_parked(db: C, parts: Parts[C], now: Micros) -> int:

@@ -16,11 +16,11 @@ from ostinato.models.run import ClaimedRun, Ending, NewRun, OuterRun, Report, Ru
 from ostinato.models.states import Cause
 from ostinato.stores.base import Bound, Cancelled, Claimed, Stale
 from ostinato.stores.rows import CLAIM_COLUMNS, load_claimed
-from ostinato.stores.sql import changes, given_up, output, overview, slots, tasks, timeline, upstreams
+from ostinato.stores.sql import changes, given_up, output, overview, run_relations, slots, tasks, timeline
 from ostinato.stores.sql.arrivals import let_in
 from ostinato.stores.sql.bound import LOST, queue_bound, start_bound
 from ostinato.stores.sql.cancels import cancel_now
-from ostinato.stores.sql.chains import insert_chain, settle_parked
+from ostinato.stores.sql.chains import any_overdue, insert_chain, settle_parked
 from ostinato.stores.sql.connection import Connection, Database, Dialect, reading
 from ostinato.stores.sql.ends import wait_for_finish
 from ostinato.stores.sql.first_active import first_active
@@ -118,6 +118,8 @@ class Runs(ABC, Generic[C]):
         )
 
     async def settle_parked(self, now: Micros) -> int:
+        if not await self._database.read(any_overdue):
+            return 0  # asked all the time: a look takes no lock
         return await self._database.write(lambda db: settle_parked(db, self._parts, now))
 
     async def trigger_run(self, run: NewRun, allowed: int | None) -> RunId | None:
@@ -281,7 +283,8 @@ class Runs(ABC, Generic[C]):
     tally_ended = reading(overview.tally_ended)
     answered_due = reading(overview.answered_due)
     changes_since = reading(changes.changes_since)
-    upstreams_of = reading(upstreams.upstreams_of)
+    upstreams_of = reading(run_relations.upstreams_of)
+    related_runs = reading(run_relations.related_runs)
     read_output = reading(output.read_output)
     output_mark = reading(output.output_mark)
     list_given_up = reading(given_up.list_given_up)

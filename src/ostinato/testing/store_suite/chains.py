@@ -31,9 +31,7 @@ ENDED = NOW + 2 * SECOND
 LATER = NOW + HOUR
 
 
-async def chain(
-    store: Store, *after: Sequence[int], runs: Sequence[NewRun] | None = None, now: Micros = NOW
-) -> RunIds:
+async def chain(store: Store, *after: Sequence[int], runs: Sequence[NewRun] | None = None, now: Micros = NOW) -> RunIds:
     """Put a chain in: for each of its runs the places of those that it runs after."""
     given = [new_run() for _ in after] if runs is None else runs
     return await store.runs.insert_chain(as_steps(given, after, now), now)
@@ -258,7 +256,8 @@ async def test_a_step_comes_into_its_session_when_it_is_released(store: Store) -
     (other,) = await store.runs.queue_runs([new_run(session="user", waiting=True, mode="queue")], NOW)
     _, second = await chain(store, (), (0,), runs=[new_run(), new_run(policy='{"session":"user"}', session="user")])
     found = await store.sessions.get_session("user")
-    assert found is not None and found.queued == 1
+    assert found is not None
+    assert found.queued == 1
     runs = {run.id: run for run in (await store.runs.claim_runs(claim())).runs}
     await store.runs.finish_runs([finish(run, finished_at=ENDED) for id, run in runs.items() if id != other])
     waits = await get(store, second)
@@ -277,9 +276,7 @@ async def test_a_session_that_was_stopped_takes_no_step_of_an_older_chain(store:
 
 
 async def test_the_first_step_waits_its_turn_in_its_session(store: Store) -> None:
-    first, second = await chain(
-        store, (), (0,), runs=[new_run(policy='{"session":"user"}', session="user"), new_run()]
-    )
+    first, second = await chain(store, (), (0,), runs=[new_run(policy='{"session":"user"}', session="user"), new_run()])
     await store.sessions.stop("user", everything=True, now=NOW + SECOND)
     assert await states(store, [first, second]) == ["cancelled", "skipped"]
 
