@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
@@ -72,12 +72,14 @@ class ChainHandle(Generic[R]):
         """Wait for the last step; what that returned, or for a group at the end the list of what its steps did. If
         there is none, it raises what the step raises that ended otherwise: RunFailed, RunCancelled, NotExecuted."""
         until = until_after(timeout)
-        for step in self.steps:  # in order, so that a run that waits lends its slot to what can start
-            if step.wait(left_of(until)).state is not RunState.SUCCEEDED:
+        ended: dict[int, Run] = {}
+        for place, step in enumerate(self.steps):  # in order, so that a run that waits lends its slot to what can start
+            ended[place] = step.wait(left_of(until))
+            if ended[place].state is not RunState.SUCCEEDED:
                 break
         for place in places_of(self._last):
-            self.steps[place].wait(left_of(until))
-        result: R = _result(self.get(), self._last, [step._decode for step in self.steps])
+            ended[place] = ended.get(place) or self.steps[place].wait(left_of(until))
+        result: R = _result(ended, self._last, [step._decode for step in self.steps])
         return result
 
     def cancel(self) -> Sequence[Run]:
@@ -111,12 +113,14 @@ class AioChainHandle(Generic[R]):
     async def result(self, timeout: Duration | None = None) -> R:
         """Wait for the last step; what that returned, or raises as `ChainHandle.result` does."""
         until = until_after(timeout)
-        for id in self.ids:
-            if (await self._runs.wait(id, timeout=left_of(until))).state is not RunState.SUCCEEDED:
+        ended: dict[int, Run] = {}
+        for place, id in enumerate(self.ids):
+            ended[place] = await self._runs.wait(id, timeout=left_of(until))
+            if ended[place].state is not RunState.SUCCEEDED:
                 break
         for place in places_of(self._last):
-            await self._runs.wait(self.ids[place], timeout=left_of(until))
-        result: R = _result(await self.get(), self._last, self._decodes)
+            ended[place] = ended.get(place) or await self._runs.wait(self.ids[place], timeout=left_of(until))
+        result: R = _result(ended, self._last, self._decodes)
         return result
 
     async def cancel(self) -> Sequence[Run]:
@@ -132,21 +136,18 @@ def places_of(shape: Shape) -> list[int]:
     return [shape] if isinstance(shape, int) else [place for one in shape for place in places_of(one)]
 
 
-def _result(runs: Sequence[Run], last: Shape, decodes: Sequence[Callable[[Any], Any]]) -> Any:
-    if any(runs[place].state is not RunState.SUCCEEDED for place in places_of(last)):
-        check_succeeded(_culprit(runs, last))
+def _result(runs: Mapping[int, Run], last: Shape, decodes: Sequence[Callable[[Any], Any]]) -> Any:
+    """What the last of these ended runs returned. If one of them was left out, the first that did not succeed says
+    why."""
+    for place in places_of(last):
+        if runs[place].cause is Cause.UPSTREAM:
+            check_succeeded(next(run for _, run in sorted(runs.items()) if run.state is not RunState.SUCCEEDED))
+        check_succeeded(runs[place])
 
     def value(shape: Shape) -> Any:
         return decodes[shape](runs[shape].result) if isinstance(shape, int) else [value(one) for one in shape]
 
     return value(last)
-
-
-def _culprit(runs: Sequence[Run], last: Shape) -> Run:
-    """The step for which there is no result: not one that was left out because of another."""
-    ended = [run for run in runs if run.ended and run.state is not RunState.SUCCEEDED]
-    own = [run for run in ended if run.cause is not Cause.UPSTREAM]
-    return (own or ended or [runs[places_of(last)[0]]])[0]
 
 
 def _repr(ids: Sequence[RunId]) -> str:

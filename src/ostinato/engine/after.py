@@ -18,7 +18,7 @@ from ostinato.models.run import NewRun, StoredWork, queued_run
 from ostinato.models.schedule import DueSchedule, FirePlan
 from ostinato.models.session import in_turn
 from ostinato.models.states import Cause, RunState, Trigger
-from ostinato.models.upstream import FOLLOWED, UpstreamEnd, ended_text
+from ostinato.models.upstream import FOLLOWED, UpstreamEnd, ended_text, left_out
 from ostinato.plurals import counted
 from ostinato.timing import After, Timing
 
@@ -99,7 +99,7 @@ def _sort(timing: After, ends: Iterable[UpstreamEnd], now: Micros) -> _Sorted:
             found.left_out.append((end, f"it does not run after {end.schedule!r} any more"))
         elif end.state not in FOLLOWED[timing.on]:
             why = ended_text(end.run, end.schedule, end.state)
-            found.left_out.append((end, f"{why}, and this runs on {timing.on}"))
+            found.left_out.append((end, left_out(why, timing.on)))
         elif timing.within is None:
             found.groups.append([end])
         else:

@@ -16,7 +16,7 @@ from ostinato.models.policy import DEFAULT, load_policy
 from ostinato.models.run import NewRun
 from ostinato.models.session import Message, queued_message
 from ostinato.models.states import RunState, Trigger
-from ostinato.models.upstream import FOLLOWED, ended_text
+from ostinato.models.upstream import FOLLOWED, ended_text, left_out
 from ostinato.timing import On
 
 __all__ = ["ChainStep", "Released", "RunEnd", "as_steps", "released", "why_left_out"]
@@ -83,5 +83,4 @@ def why_left_out(upstream: str, end: RunEnd) -> str | None:
     """Why a run that comes after this end is not run, for people; None if it may be."""
     if end.state in FOLLOWED[On.SUCCESS]:
         return None
-    what = ended_text(end.run, upstream, end.state)
-    return f"{what}, and this runs on {On.SUCCESS}"
+    return left_out(ended_text(end.run, upstream, end.state))

@@ -177,7 +177,7 @@ class NewRun:
     started_by: str | None = None
     """Who asked for it; None for a schedule and for a program."""
     after: tuple[RunId, ...] = ()
-    """The runs of other schedules whose ends it answers."""
+    """The ended runs that it comes after: those of other schedules whose ends it answers, or steps of a chain."""
     followed: bool = False
     """Whether other runs wait for its end."""
 

@@ -25,6 +25,7 @@ __all__ = [
     "ended_text",
     "find_circle",
     "last_to_end",
+    "left_out",
 ]
 
 FOLLOWED: Mapping[On, frozenset[RunState]] = {
@@ -106,6 +107,11 @@ def ended_text(run: RunId, name: str, state: RunState | None) -> str:
     removed."""
     ended = state if state in (RunState.SUCCEEDED, RunState.FAILED) else f"was {state or 'removed'}"
     return f"run {run} of {name!r} {ended}"
+
+
+def left_out(what: str, on: On = On.SUCCESS) -> str:
+    """Why nothing is run after this end."""
+    return f"{what}, and this runs on {on}"
 
 
 def find_circle(edges: Iterable[tuple[str, str]], names: Iterable[str]) -> list[str] | None:

@@ -23,7 +23,7 @@ from ostinato.stores.sql.connection import Connection
 from ostinato.stores.sql.ends import end_queued
 from ostinato.stores.sql.parts import Parts
 
-__all__ = ["any_overdue", "follow_ends", "insert_chain", "settle_parked"]
+__all__ = ["any_overdue", "follow_ends", "insert_chain", "link_ended", "settle_parked"]
 
 C = TypeVar("C", bound=Connection)
 
@@ -32,6 +32,11 @@ INSERT INTO run_upstreams (run_id, place, upstream_run, upstream)
 SELECT l.run_id, l.place, l.upstream_run, l.upstream
 FROM unnest(:runs::bigint[], :places::bigint[], :upstreams::bigint[], :names::text[])
      l (run_id, place, upstream_run, upstream)
+"""
+_LINK_ENDED = """
+INSERT INTO run_upstreams (run_id, place, upstream_run, upstream, state, ended_at)
+SELECT :id::bigint, a.place, r.id, coalesce(r.task, r.kind), r.state, r.finished_at
+FROM unnest(:after::bigint[]) WITH ORDINALITY a (id, place) JOIN runs r ON r.id = a.id WHERE TRUE
 """
 _LOCK = "SELECT id FROM runs WHERE id = ANY (:ids::bigint[]) ORDER BY id FOR NO KEY UPDATE"
 # Whoever writes its end meanwhile waits for this, and finds it then.
@@ -87,6 +92,12 @@ async def insert_chain(db: C, parts: Parts[C], steps: Sequence[ChainStep], now: 
     for session in sorted({step.run.session for _, step in new if step.run.session is not None}):
         await let_in(db, parts, session, [id for id, step in new if step.run.session == session], now)
     return ids
+
+
+async def link_ended(db: Connection, id: RunId, after: Sequence[RunId]) -> None:
+    """Note that a run that begins at once comes after these, which have ended."""
+    if after:
+        await db.run(_LINK_ENDED, {"id": id, "after": after})
 
 
 def _is_new(ids: RunIds, first: dict[RunId, int], place: int) -> bool:

@@ -20,7 +20,7 @@ from ostinato.stores.sql import changes, given_up, output, overview, run_relatio
 from ostinato.stores.sql.arrivals import let_in
 from ostinato.stores.sql.bound import LOST, queue_bound, start_bound
 from ostinato.stores.sql.cancels import cancel_now
-from ostinato.stores.sql.chains import any_overdue, insert_chain, settle_parked
+from ostinato.stores.sql.chains import any_overdue, insert_chain, link_ended, settle_parked
 from ostinato.stores.sql.connection import Connection, Database, Dialect, reading
 from ostinato.stores.sql.ends import wait_for_finish
 from ostinato.stores.sql.first_active import first_active
@@ -145,6 +145,7 @@ class Runs(ABC, Generic[C]):
     async def start_run(self, run: NewRun, node: NodeId, now: Micros) -> ClaimedRun:
         async def start(db: C) -> ClaimedRun:
             id = await self._parts.insert_new(db, run)
+            await link_ended(db, id, run.after)
             await db.run(_START, {"id": id, "node": node, "now": now})
             (row,) = await db.fetch(f"{_CLAIM} WHERE r.id = :id", {"id": id})
             return load_claimed(row)
