@@ -215,14 +215,12 @@ async def _executed(work: WorkLike, policy: Any, after: Sequence[Run], container
 async def _left_out(work: WorkLike, policy: Any, after: Sequence[Run], container: Any) -> Run:
     """The row of a step whose upstream did not succeed."""
     end = next(run for run in after if run.state is not RunState.SUCCEEDED)
-    what = ended_text(end.id, end.task or end.work.kind, end.state)
+    why = left_out(ended_text(end.id, end.task or end.work.kind, end.state))
     draft = await container.services.runs.draft(work, **policy)
-    why = left_out(what)
-    row = replace(
-        draft, state=RunState.SKIPPED, cause=Cause.UPSTREAM, reason=why, session=None, mode=None, waiting=False
-    )
+    row = replace(draft, state=RunState.SKIPPED, cause=Cause.UPSTREAM, reason=why, waiting=False)
     (id,) = await container.store.runs.insert_runs([row])
-    return await container.services.runs.get(id)
+    skipped: Run = await container.services.runs.get(id)
+    return skipped
 
 
 class _CallerThread:

@@ -13,7 +13,7 @@ from ostinato.models.chain import as_steps
 from ostinato.models.ids import RunId, RunIds
 from ostinato.models.run import Ending, NewRun, Run, RunFilter
 from ostinato.models.states import Cause, RunState, Trigger
-from ostinato.stores.base import Store
+from ostinato.stores.base import FirstActiveOf, Store
 from ostinato.testing.store_suite.builders import (
     HOUR,
     MINUTE,
@@ -281,12 +281,35 @@ async def test_the_first_step_waits_its_turn_in_its_session(store: Store) -> Non
     assert await states(store, [first, second]) == ["cancelled", "skipped"]
 
 
-async def test_a_removed_run_leaves_nobody_waiting_for_ever(store: Store) -> None:
-    first, second = await chain(store, (), (0,))
+async def test_who_comes_before_and_after_is_known_while_it_waits_and_after(store: Store) -> None:
+    first, second, third = await chain(store, (), (0,), (0, 1))
+    found = await store.runs.related_runs(second)
+    assert [(one.id, one.task, str(one.state), one.ended_at) for one in found.upstreams] == [
+        (first, "report", "queued", None)
+    ]
+    assert [(one.id, one.task, str(one.state)) for one in found.dependents] == [(third, "report", "queued")]
+    await end(store)
+    (before,) = (await store.runs.related_runs(second)).upstreams
+    assert (str(before.state), before.ended_at) == ("succeeded", from_micros(ENDED))
+    assert [one.id for one in (await store.runs.related_runs(third)).upstreams] == [first, second]
+
+
+async def test_what_a_step_waits_for_is_found_over_all_steps_before_it(store: Store) -> None:
+    first, second, third = await chain(store, (), (0,), (1,))
+    found = (await store.runs.first_active(FirstActiveOf(NOW, after=[third]))).after
+    assert {id: run.id for id, run in found.items()} == {third: second, second: first}
+    await end(store)
+    found = (await store.runs.first_active(FirstActiveOf(NOW, after=[second, third]))).after
+    assert {id: run.id for id, run in found.items()} == {third: second}
+
+
+async def test_there_is_nothing_to_settle_where_every_end_was_noted(store: Store) -> None:
+    given = await chain(store, (), (0,), (1,))
+    assert await store.runs.settle_parked(LATER) == 0
     await end(store)
     assert await store.runs.settle_parked(LATER) == 0
-    assert not (await get(store, second)).waiting
-    assert first in [one.run for one in await store.runs.upstreams_of(second)]
+    await store.runs.cancel_runs(given[1:], Ending(Cause.CANCELLED, "no"), ENDED)
+    assert await store.runs.settle_parked(LATER) == 0
 
 
 async def test_a_run_that_is_run_again_has_the_same_upstreams(store: Store) -> None:
