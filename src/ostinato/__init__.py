@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ostinato.app import Ostinato
+    from ostinato.chain_handles import AioChainHandle, ChainHandle
+    from ostinato.chains import Chain, Group, group
     from ostinato.config import Settings
     from ostinato.errors import (
         Abort,
@@ -46,9 +48,10 @@ if TYPE_CHECKING:
     from ostinato.models.upstream import Upstream
     from ostinato.models.work_kinds import Shown, Work, WorkField, WorkKind
     from ostinato.models.work_values import Agent, CheckIn, Function, Http, Shell
+    from ostinato.run_handles import RunHandle
     from ostinato.service.metrics import METRICS_CONTENT_TYPE
     from ostinato.service.schedules.drafts import ScheduleSpec
-    from ostinato.tasks import RunHandle, Task, TaskCall
+    from ostinato.tasks import Task, TaskCall
     from ostinato.timing import (
         After,
         At,
@@ -69,6 +72,7 @@ __all__ = [
     "Abort",
     "After",
     "Agent",
+    "AioChainHandle",
     "AppEvent",
     "AppEventKind",
     "AppEventName",
@@ -76,6 +80,8 @@ __all__ = [
     "Budget",
     "CatchUp",
     "Cause",
+    "Chain",
+    "ChainHandle",
     "CheckIn",
     "Covers",
     "Cron",
@@ -86,6 +92,7 @@ __all__ = [
     "Except",
     "Function",
     "Gate",
+    "Group",
     "Http",
     "Identity",
     "InvalidInput",
@@ -138,11 +145,14 @@ __all__ = [
     "WorkField",
     "WorkKind",
     "current_run",
+    "group",
     "parse_timing",
 ]
 
 _HOMES = {
     "ostinato.app": ("Ostinato",),
+    "ostinato.chain_handles": ("AioChainHandle", "ChainHandle"),
+    "ostinato.chains": ("Chain", "Group", "group"),
     "ostinato.config": ("Settings",),
     "ostinato.errors": (
         "Abort",
@@ -182,7 +192,8 @@ _HOMES = {
     "ostinato.models.work_values": ("Agent", "CheckIn", "Function", "Http", "Shell"),
     "ostinato.service.metrics": ("METRICS_CONTENT_TYPE",),
     "ostinato.service.schedules.drafts": ("ScheduleSpec",),
-    "ostinato.tasks": ("RunHandle", "Task", "TaskCall"),
+    "ostinato.run_handles": ("RunHandle",),
+    "ostinato.tasks": ("Task", "TaskCall"),
     "ostinato.models.upstream": ("Upstream",),
     "ostinato.timing": (
         "After",

@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar, Unpack, overload
 
 from ostinato.app_engine import force, give_up, leave_open, start_bot, stop_engine
+from ostinato.chains import ChainDoors
 from ostinato.clock import Clock, SystemClock
 from ostinato.config import Settings, check_names, database_file, load_settings, switched_off, without_password
 from ostinato.durations import Duration, parse_duration
@@ -113,6 +114,7 @@ class Ostinato(Resources[Sync]):
         host.before_fork = self._close_before_fork
         super().__init__(Sync, host, self.registry.throttle)
         self.aio = Aio(self)
+        self._chain_doors = ChainDoors(self._chains, self.aio._chains, self.runs, self.aio.runs)
         self._enqueuer = TransactionEnqueuer(
             lambda: self.clock,
             (self.runs, self.aio.runs),
@@ -210,7 +212,7 @@ class Ostinato(Resources[Sync]):
         declared: TaskSchedule | None,
         tz: Zone | None,
     ) -> Task[..., Any]:
-        task: Task[..., Any] = Task(definition, self.runs, self.aio.runs, self._enqueuer)
+        task: Task[..., Any] = Task(definition, self.runs, self.aio.runs, self._enqueuer, self._chain_doors)
         if schedule is not None and declared is not None:
             self.registry.declared[definition.name] = declared
             self._declarations.add(

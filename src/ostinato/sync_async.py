@@ -21,6 +21,8 @@ from ostinato.models.output import OutputLine
 from ostinato.models.policy import PolicyOptions
 from ostinato.models.run import Run
 from ostinato.models.task import TaskInfo
+from ostinato.run_handles import MessageHandle, RunHandle
+from ostinato.service.chains import ChainService
 from ostinato.service.incidents import IncidentService
 from ostinato.service.lanes import LaneService
 from ostinato.service.nodes import NodeService
@@ -33,11 +35,11 @@ from ostinato.service.sessions import SessionService
 from ostinato.service.tasks import TaskService
 from ostinato.service.transactions import TransactionService
 from ostinato.service.why import Why
-from ostinato.tasks import MessageHandle, RunHandle
 from ostinato.wiring import Container, ExecutionCallbacks
 
 __all__ = [
     "Async",
+    "Chains",
     "Incidents",
     "Lanes",
     "Nodes",
@@ -154,12 +156,21 @@ class Runs(SyncAsync[RunService, F]):
     enqueue_work = _verb(RunService.enqueue_work)
     get = _verb(RunService.get)
     blocked_by = _verb(RunService.blocked_by)
+    relations = _verb(RunService.relations)
     list = _verb(RunService.list)
     output = _verb(RunService.output)
     lines = _verb(RunService.lines)
     cancel = _verb(RunService.cancel)
     retry = _verb(RunService.retry)
     wait = _verb(RunService.wait)
+
+
+class Chains(SyncAsync[ChainService, F]):
+    """Chains of runs, as a whole."""
+
+    enqueue = _verb(ChainService.enqueue)
+    get = _verb(ChainService.get)
+    cancel = _verb(ChainService.cancel)
 
 
 class Transactions(SyncAsync[TransactionService, F]):
@@ -345,6 +356,7 @@ class Resources(SyncAsync[Container, F]):
         super().__init__(form, host, lambda container: container)
         self.schedules = Schedules(form, host, lambda container: container.services.schedules)
         self.runs = Runs(form, host, lambda container: container.services.runs)
+        self._chains = Chains(form, host, lambda container: container.services.chains)
         self._transactions = Transactions(form, host, lambda container: container.services.transactions)
         self.projects = Projects(form, host, lambda container: container.services.projects)
         self.lanes = Lanes(form, host, lambda container: container.services.lanes)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeVar, Unpack, overload
 
+from ostinato.chain_handles import Shape
+from ostinato.chains import Chainable, ChainDoors, Plan
 from ostinato.durations import Duration
 from ostinato.errors import InvalidInput
 from ostinato.execution.binding import bind_context
@@ -17,6 +19,8 @@ from ostinato.models.ids import RunId, RunIds, RunLike
 from ostinato.models.policy import PolicyOptions
 from ostinato.models.run import Run
 from ostinato.models.work_values import GivenCall
+from ostinato.run_handles import RunHandle, as_it_is
+from ostinato.service.chains import ChainCall
 from ostinato.service.runs import EnqueueSpec, check_succeeded
 from ostinato.transactions import AioPendingRun, Call, Target, TaskCall, TransactionCalls
 
@@ -33,11 +37,6 @@ if TYPE_CHECKING:
         def cancel(self, id: int) -> Run: ...
         def wait(self, id: int, *, timeout: Duration | None = None) -> Run: ...
 
-    class SessionDoor(Protocol):
-        """What the handle of a message needs of its app."""
-
-        def wait(self, id: int, *, timeout: Duration | None = None) -> Run: ...
-
     class AioRunDoor(Protocol):
         """The same for coroutines."""
 
@@ -45,7 +44,7 @@ if TYPE_CHECKING:
         async def wait(self, id: RunLike, *, timeout: Duration | None = None) -> Run: ...
 
 
-__all__ = ["MessageHandle", "RunHandle", "Task", "TaskCall"]
+__all__ = ["Task", "TaskCall"]
 
 P = ParamSpec("P")
 R = TypeVar("R", covariant=True)
@@ -55,56 +54,10 @@ _NOT_GIVEN = object()
 """A connection that is None was given, and is a mistake."""
 
 
-def _as_it_is(result: Any) -> Any:
-    return result
-
-
-@dataclass(frozen=True, slots=True)
-class RunHandle(Generic[R]):
-    """A run that was enqueued."""
-
-    id: RunId
-    _runs: RunDoor
-    _decode: Callable[[Any], Any] = _as_it_is
-    """From the stored result to what the function returned."""
-    is_new: bool = True
-    """Whether it was made for this call. False if its key was active: then it is the run that has it."""
-
-    def get(self) -> Run:
-        """Its row, as it is now."""
-        return self._runs.get(self.id)
-
-    def wait(self, timeout: Duration | None = None) -> Run:
-        """Wait until it has ended."""
-        return self._runs.wait(self.id, timeout=timeout)
-
-    def result(self, timeout: Duration | None = None) -> R:
-        """Wait until it has ended; what the function returned. Raises RunFailed, RunCancelled or NotExecuted if there
-        is no result, and WaitTimeout if that takes too long."""
-        result: R = self._decode(check_succeeded(self.wait(timeout)).result)
-        return result
-
-    def cancel(self) -> Run:
-        """Cancel it."""
-        return self._runs.cancel(self.id)
-
-    def __repr__(self) -> str:
-        return f"<run {self.id}>"
-
-
-@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
-class MessageHandle(RunHandle[Any]):
-    """The run that carries a message."""
-
-    _sessions: SessionDoor
-
-    def wait(self, timeout: Duration | None = None) -> Run:
-        """Wait until it has ended; raises what kept it from starting: QueueDropped, LaneCleared, MessageStale."""
-        return self._sessions.wait(self.id, timeout=timeout)
-
-
-class Calls(Generic[P, R]):
+class Calls(Chainable[P, R], Generic[P, R]):
     """How calls of a task are enqueued; `using` makes another with other settings."""
+
+    _takes_arguments = True
 
     def __init__(
         self,
@@ -112,12 +65,14 @@ class Calls(Generic[P, R]):
         runs: RunDoor,
         aio_runs: AioRunDoor,
         transactions: TransactionDoor,
-        decode: Callable[[Any], Any] = _as_it_is,
+        chains: ChainDoors,
+        decode: Callable[[Any], Any] = as_it_is,
     ) -> None:
         self._spec = spec
         self._runs = runs
         self._aio_runs = aio_runs
         self._transactions = transactions
+        self._chains = chains
         self._decode = decode
 
     @overload
@@ -194,7 +149,7 @@ class Calls(Generic[P, R]):
                 hint="give one of psycopg, SQLAlchemy or Django, or leave it out to enqueue at once",
             )
         if connection is _NOT_GIVEN and not on_commit:
-            return Calls(spec, self._runs, self._aio_runs, self._transactions, self._decode)
+            return Calls(spec, self._runs, self._aio_runs, self._transactions, self._chains, self._decode)
         target = Target(None if connection is _NOT_GIVEN else connection, on_commit)
         return TransactionCalls(target, spec, self._transactions, partial(_given, spec.task), self._decode)
 
@@ -209,9 +164,9 @@ class Calls(Generic[P, R]):
         ids = self._runs.enqueue(self._spec, [(args, kwargs)])
         return RunHandle(ids[0], self._runs, self._decode, is_new=ids[0] not in ids.known)
 
-    def call(self, *args: P.args, **kwargs: P.kwargs) -> TaskCall[P]:
-        """One call for `enqueue_many`. Nothing is enqueued yet."""
-        return TaskCall(self._spec.task, args, kwargs)
+    def call(self, *args: P.args, **kwargs: P.kwargs) -> TaskCall[P, R]:
+        """One call for `enqueue_many`, or of a chain. Nothing is enqueued yet."""
+        return TaskCall(self._spec, args, kwargs, self._chains, self._decode)
 
     @overload
     def enqueue_many(self: Calls[P, Coroutine[Any, Any, T]], calls: Iterable[Call[P]]) -> list[RunHandle[T]]: ...
@@ -224,6 +179,12 @@ class Calls(Generic[P, R]):
         tuple of arguments, or a mapping of keyword arguments."""
         ids = self._runs.enqueue(self._spec, _given(self._spec.task, calls))
         return [RunHandle(id, self._runs, self._decode) for id in ids]
+
+    def _lay(self, plan: Plan, after: Sequence[int], given: GivenCall) -> Shape:
+        return plan.add(ChainCall(self._spec, given, after), self._chains, self._decode)
+
+    def _label(self) -> str:
+        return self._spec.task
 
     @property
     def aio(self) -> AioCalls[P, R]:
@@ -264,11 +225,16 @@ class Task(Calls[P, R], Generic[P, R]):
     """A registered function. Calling it calls the function, as if it were not decorated."""
 
     def __init__(
-        self, definition: TaskDefinition, runs: RunDoor, aio_runs: AioRunDoor, transactions: TransactionDoor
+        self,
+        definition: TaskDefinition,
+        runs: RunDoor,
+        aio_runs: AioRunDoor,
+        transactions: TransactionDoor,
+        chains: ChainDoors,
     ) -> None:
-        decode = _as_it_is if definition.signature is None else definition.signature.decode_result
+        decode = as_it_is if definition.signature is None else definition.signature.decode_result
         spec = EnqueueSpec(definition.name, definition.options)
-        super().__init__(spec, runs, aio_runs, transactions, decode)
+        super().__init__(spec, runs, aio_runs, transactions, chains, decode)
         function = definition.function
         self.name = definition.name
         self.function = function

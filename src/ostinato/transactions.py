@@ -5,20 +5,22 @@ What is done with the connection is in `integrations/transactions`; the app hand
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
-from ostinato.durations import Duration, parse_duration
+from ostinato.chain_handles import Shape
+from ostinato.chains import Chainable, ChainDoors, InTransaction, Plan
+from ostinato.durations import Duration
 from ostinato.errors import NotFound
 from ostinato.models.ids import RunId
 from ostinato.models.run import Run
 from ostinato.models.work_values import GivenCall
+from ostinato.service.chains import ChainCall
 from ostinato.service.runs import EnqueueSpec, check_succeeded
+from ostinato.waiting import left_of, until_after
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from typing import Protocol
 
     class RunVerbs(Protocol):
@@ -69,16 +71,31 @@ Decode = Callable[[Any], Any]
 Arguments = Callable[[Iterable[Any]], Iterable[GivenCall]]
 
 
-@dataclass(frozen=True, slots=True)
-class TaskCall(Generic[P]):
-    """One call for `enqueue_many`, made by `task.call(…)`: a type checker sees its arguments."""
+class TaskCall(Chainable[[], R], Generic[P, R]):
+    """One call for `enqueue_many`, or of a chain, made by `task.call(…)`: a type checker sees its arguments."""
 
-    task: str
-    args: tuple[Any, ...]
-    kwargs: Mapping[str, Any]
+    def __init__(
+        self, spec: EnqueueSpec, args: tuple[Any, ...], kwargs: Mapping[str, Any], doors: ChainDoors, decode: Decode
+    ) -> None:
+        self.task = spec.task
+        self.args = args
+        self.kwargs = kwargs
+        self._spec = spec
+        self._doors = doors
+        self._decode = decode
+
+    def _lay(self, plan: Plan, after: Sequence[int], given: GivenCall) -> Shape:
+        return plan.add(ChainCall(self._spec, (self.args, self.kwargs), after), self._doors, self._decode)
+
+    def _label(self) -> str:
+        given = [*map(repr, self.args), *(f"{name}={value!r}" for name, value in self.kwargs.items())]
+        return f"{self.task}({', '.join(given)})"
+
+    def __repr__(self) -> str:
+        return f"<call {self._label()}>"
 
 
-Call = TaskCall[P] | tuple[Any, ...] | Mapping[str, Any]
+Call = TaskCall[P, Any] | tuple[Any, ...] | Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,11 +130,11 @@ class PendingRun(Generic[R]):
 
     def wait(self, timeout: Duration | None = None) -> Run:
         """Wait until it has ended. Commit first: what is not committed cannot start."""
-        until = _until(timeout)
+        until = until_after(timeout)
         if self.id is None:
             self.id = self._outbox.arrive(_row_of(self), timeout=timeout)
         with _Committed(self.id):
-            return self._runs.wait(self.id, timeout=_left(until))
+            return self._runs.wait(self.id, timeout=left_of(until))
 
     def result(self, timeout: Duration | None = None) -> R:
         """Wait until it has ended; what the function returned, or raises as `RunHandle.result` does. Commit first."""
@@ -151,11 +168,11 @@ class AioPendingRun(Generic[R]):
 
     async def wait(self, timeout: Duration | None = None) -> Run:
         """Wait until it has ended. Commit first: what is not committed cannot start."""
-        until = _until(timeout)
+        until = until_after(timeout)
         if self.id is None:
             self.id = await self._outbox.arrive(_row_of(self), timeout=timeout)
         with _Committed(self.id):
-            return await self._runs.wait(self.id, timeout=_left(until))
+            return await self._runs.wait(self.id, timeout=left_of(until))
 
     async def result(self, timeout: Duration | None = None) -> R:
         """Wait until it has ended; what the function returned, or raises as `RunHandle.result` does. Commit first."""
@@ -170,7 +187,7 @@ class AioPendingRun(Generic[R]):
         return _repr(self)
 
 
-class TransactionCalls(Generic[P, R]):
+class TransactionCalls(InTransaction, Generic[P, R]):
     """How calls of a task are enqueued in a transaction of the caller."""
 
     def __init__(
@@ -277,11 +294,3 @@ def _repr(pending: PendingRun[Any] | AioPendingRun[Any]) -> str:
     if pending.id is not None:
         return f"<run {pending.id}>"
     return "<run, once it is committed>" if pending.outbox_id is None else f"<run of outbox row {pending.outbox_id}>"
-
-
-def _until(timeout: Duration | None) -> float | None:
-    return None if timeout is None else time.monotonic() + parse_duration(timeout, field="timeout").total_seconds()
-
-
-def _left(until: float | None) -> float | None:
-    return None if until is None else max(0.0, until - time.monotonic())

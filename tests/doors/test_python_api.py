@@ -29,7 +29,7 @@ from ostinato import (
 from ostinato.errors import Conflict, InvalidInput, NotFound, OstinatoError
 from ostinato.models.ids import RunId
 from ostinato.models.lane import Lane
-from ostinato.tasks import MessageHandle
+from ostinato.run_handles import MessageHandle
 from ostinato.testing import FakeClock, adrain, asettle, asimulate, drain, simulate
 from tests.doors.conftest import at
 from tests.doors.prometheus_text import read_metrics

@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from ostinato import Ostinato, RunState
-from ostinato.tasks import RunHandle
+from ostinato import Ostinato, RunHandle, RunState
 from tests.doors.command_line import Process, eventually
 from tests.proxy import Proxy, proxied
 

@@ -227,6 +227,27 @@ def test_runs_that_wait_for_each_other_do_not_go_round_for_ever() -> None:
     assert found(two, first=FirstActive(sessions={"s": two})).cause is BlockedCause.SESSION_BUSY
 
 
+def test_a_step_of_a_chain_says_which_run_it_waits_for() -> None:
+    waits = run(waiting=True)
+    blocked = found(waits, first=FirstActive(after={waits.id: running(3)}))
+    assert (blocked.cause, blocked.sentence, blocked.since, blocked.command) == (
+        BlockedCause.UPSTREAM,
+        "run 7 waits for run 3 of 't', which is running since 2026-01-01 00:00:00 UTC",
+        START,
+        None,
+    )
+    assert blocked.chain == (Link("run", "3"),)
+
+
+def test_a_step_of_a_chain_waits_for_what_the_first_step_waits_for() -> None:
+    waits, second, first = run(waiting=True), run(id=RunId(3), waiting=True), run(id=RunId(2))
+    before = FirstActive(after={waits.id: second, second.id: first})
+    assert sentence(waits, first=before) == "run 3 waits for run 2 of 't', which is queued"
+    paused = found(waits, lanes=[lane(paused=True, note="disk swap")], first=before)
+    assert (paused.sentence, paused.command) == ("lane 'cron' is paused (disk swap)", "ostinato lane resume cron")
+    assert paused.chain == (Link("run", "3"), Link("run", "2"), Link("lane", "cron"))
+
+
 def test_what_is_given_up_and_goes_on_is_named_with_its_node() -> None:
     going_on = GivenUp(RunId(4), 1, "nightly", "nightly", NodeId("one"), START)
     blocked = found(given_up=[going_on])

@@ -16,6 +16,7 @@ from ostinato.plurals import amount, counted, totals_text
 if TYPE_CHECKING:
     from ostinato.cli.open_database import OpenDatabase
     from ostinato.models.run import Attempt, Run
+    from ostinato.models.upstream import RelatedRun
 
 __all__ = ["print_run", "print_runs", "state_cell", "state_style", "state_text", "tell"]
 
@@ -103,6 +104,7 @@ def print_run(database: OpenDatabase, run: Run, *, as_json: bool, explain: bool 
         emit_json(answer)
         return
     zone = database.zone
+    related = database.ask(database.services.runs.relations(run.id))
     many = f" and {run.count - 1} more, the last {full(run.last_due_at, zone)}" if run.last_due_at else ""
     pairs: list[tuple[str, Cell | None]] = [
         ("run", str(run.id)),
@@ -110,6 +112,8 @@ def print_run(database: OpenDatabase, run: Run, *, as_json: bool, explain: bool 
         ("cause", run.cause),
         ("reason", None if blocked is not None and blocked.sentence == run.reason else run.reason),
         *blocked_fields(blocked),
+        *(("runs after", _related(one)) for one in related.upstreams),
+        *(("followed by", _related(one)) for one in related.dependents),
         ("stopping", run.cancelling),
         ("cancelled by", run.cancelled_by),
         ("schedule", run.schedule),
@@ -133,6 +137,12 @@ def print_run(database: OpenDatabase, run: Run, *, as_json: bool, explain: bool 
     ]
     pairs += [(f"attempt {number}", _attempt(attempt, zone)) for number, attempt in enumerate(run.attempts, 1)]
     fields([*pairs, ("output", _output(database, run))])
+
+
+def _related(one: RelatedRun) -> str:
+    """A run that comes before or after this one."""
+    of = one.schedule or one.task
+    return f"run {one.id}{f' of {of}' if of else ''}: {one.state or 'removed'}"
 
 
 def tell(run: Run) -> str:

@@ -18,7 +18,7 @@ from ostinato.models.run import NewRun, StoredWork, queued_run
 from ostinato.models.schedule import DueSchedule, FirePlan
 from ostinato.models.session import in_turn
 from ostinato.models.states import Cause, RunState, Trigger
-from ostinato.models.upstream import FOLLOWED, UpstreamEnd
+from ostinato.models.upstream import FOLLOWED, UpstreamEnd, ended_text, left_out
 from ostinato.plurals import counted
 from ostinato.timing import After, Timing
 
@@ -98,21 +98,14 @@ def _sort(timing: After, ends: Iterable[UpstreamEnd], now: Micros) -> _Sorted:
         if end.schedule not in timing.upstreams:
             found.left_out.append((end, f"it does not run after {end.schedule!r} any more"))
         elif end.state not in FOLLOWED[timing.on]:
-            why = f"run {end.run} of {end.schedule!r} was {end.state}" if _is_other(end.state) else (
-                f"run {end.run} of {end.schedule!r} {end.state}"
-            )  # fmt: skip
-            found.left_out.append((end, f"{why}, and this runs on {timing.on}"))
+            why = ended_text(end.run, end.schedule, end.state)
+            found.left_out.append((end, left_out(why, timing.on)))
         elif timing.within is None:
             found.groups.append([end])
         else:
             _hold(found, timing, end)
     _give_up(found, timing, now)
     return found
-
-
-def _is_other(state: RunState) -> bool:
-    """Whether one says that a run `was` it."""
-    return state in (RunState.CANCELLED, RunState.SKIPPED, RunState.SUPERSEDED, RunState.EXPIRED)
 
 
 def _hold(found: _Sorted, timing: After, end: UpstreamEnd) -> None:

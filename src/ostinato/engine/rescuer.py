@@ -88,6 +88,10 @@ class Rescuer:
             rescued = await self._rescue_singly(silent, now)
         if rescued:
             log.warning("rescued %s of nodes that are gone", counted(rescued, "run"))
+        if unnoted := await self._runs.settle_parked(now):
+            log.warning(
+                "%s without a note for the runs that wait for it", counted(unnoted, "run had ended", "runs had ended")
+            )
         return rescued
 
     async def _rescue(self, silent: Sequence[tuple[NodeId, Micros]], now: Micros) -> int:

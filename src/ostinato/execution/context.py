@@ -23,7 +23,7 @@ from ostinato.models.ids import RunId
 from ostinato.models.output import OutputPart
 from ostinato.models.run import USAGE, ClaimedRun, Progress
 from ostinato.models.states import Trigger
-from ostinato.models.upstream import Upstream
+from ostinato.models.upstream import Upstream, last_to_end
 from ostinato.timing.zones import local_time
 from ostinato.trace_context import own_trace
 from ostinato.tracing import RunSpan, enter_trace
@@ -218,13 +218,14 @@ class RunContext:
 
     @property
     def upstreams(self) -> Sequence[Upstream]:
-        """The runs of other schedules that it came after, in the order in which they ended; most runs have none."""
+        """The runs that it came after; most runs have none. Those of other schedules are in the order in which they
+        ended, the steps before it in a chain in the order of the chain."""
         return tuple(self._claimed.upstreams)
 
     @property
     def upstream(self) -> Upstream | None:
         """The last of them to end: `upstream.result` is what that run returned."""
-        return self._claimed.upstreams[-1] if self._claimed.upstreams else None
+        return last_to_end(self._claimed.upstreams)
 
     @property
     def cancelled(self) -> bool:

@@ -35,7 +35,7 @@ from ostinato.models.policy import Policy
 from ostinato.models.project import ProjectContext
 from ostinato.models.run import ClaimedRun
 from ostinato.models.session import SHARED_TURN
-from ostinato.models.states import BY_ITSELF, Cause, Trigger
+from ostinato.models.states import Cause, Trigger
 from ostinato.models.upstream import Upstream
 from ostinato.models.work import Function, ProcessWork, Shell, Work
 from ostinato.models.work_kinds import WorkKind
@@ -68,12 +68,12 @@ def needs_preparation(claimed: ClaimedRun, policy: Policy, work: Work) -> bool:
 
 
 def _may_follow(claimed: ClaimedRun) -> bool:
-    """Whether it may have come after runs of other schedules: by itself, or as one of those that is run again."""
-    return claimed.schedule_id is not None and claimed.trigger in (Trigger.AFTER, Trigger.MANUAL)
+    """Whether it may have come after others: by itself, or as one of those that is run again."""
+    return claimed.trigger in (Trigger.AFTER, Trigger.MANUAL)
 
 
 def _is_checked(claimed: ClaimedRun, policy: Policy) -> bool:
-    return bool(policy.checks) and claimed.trigger in BY_ITSELF
+    return bool(policy.checks) and claimed.by_itself
 
 
 class Preparation:

@@ -14,7 +14,7 @@ from ostinato.logs import one_line
 from ostinato.models.budget import UNKNOWN
 from ostinato.models.policy import Covers, Policy, Retry
 from ostinato.models.run import ClaimedRun, Finish, ended_as
-from ostinato.models.states import BY_ITSELF, Cause, RunState, check_transition
+from ostinato.models.states import Cause, RunState, check_transition
 from ostinato.models.work_kinds import counted_as, subject_of
 from ostinato.plurals import counted
 
@@ -78,7 +78,7 @@ def decide(
     finish.notify = policy.notify
     check_transition(RunState.RUNNING, finish.state)
     is_outcome = finish.state in (RunState.SUCCEEDED, RunState.FAILED)
-    finish.ends_schedule = policy.delete_after_run and is_outcome and run.trigger in BY_ITSELF
+    finish.ends_schedule = policy.delete_after_run and is_outcome and run.by_itself
     return finish
 
 
@@ -120,7 +120,7 @@ def _succeeded(finish: Finish, run: ClaimedRun, policy: Policy, errors: float) -
         finish.cause, finish.reason = Cause.ERRORS, f"{said}: {finish.reason}" if finish.reason else said
         _count(finish, run, policy, f"it counted {said}")
         return
-    if run.trigger in BY_ITSELF:
+    if run.by_itself:
         finish.breaks = False
         finish.probe = _probe(policy)
     if policy.fresh is not None:
@@ -168,7 +168,7 @@ def _is_tried_again(finish: Finish, run: ClaimedRun, policy: Policy, outcome: Ou
 
 def _count(finish: Finish, run: ClaimedRun, policy: Policy, reason: str) -> None:
     """A scheduled run did not do its work: one more towards the breaker."""
-    if run.trigger in BY_ITSELF:
+    if run.by_itself:
         finish.breaks = True
         finish.probe = _probe(policy)
         finish.break_after = policy.break_after

@@ -1,4 +1,4 @@
-"""What commands are told of the runs of other schedules that theirs came after; functions ask `run.upstream`."""
+"""What commands are told of the runs that theirs came after; functions ask `run.upstream`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from ostinato.models.upstream import Upstream
+from ostinato.models.upstream import Upstream, last_to_end
 
 __all__ = ["UPSTREAM_VARIABLES", "upstream_environment"]
 
@@ -19,9 +19,10 @@ _MOST = 96 * 1024
 def upstream_environment(upstreams: Sequence[Upstream]) -> Mapping[str, str]:
     """`OSTINATO_UPSTREAM`, the last of them to end, and `OSTINATO_UPSTREAMS`, all of them, as JSON; nothing if there
     are none."""
-    if not upstreams:
+    last = last_to_end(upstreams)
+    if last is None:
         return {}
-    return dict(zip(UPSTREAM_VARIABLES, (_json(upstreams[-1:])[1:-1], _json(upstreams)), strict=True))
+    return dict(zip(UPSTREAM_VARIABLES, (_json([last])[1:-1], _json(upstreams)), strict=True))
 
 
 def _json(upstreams: Sequence[Upstream]) -> str:

@@ -39,6 +39,8 @@ class BlockedCause(StrEnum):
     """The run is to start later: by a delay, by jitter, or because the work asked for that."""
     CHECK_IN = "check_in"
     """The run waits for its machine to check in."""
+    UPSTREAM = "upstream"
+    """The run is a step of a chain, and one before it has not ended."""
     SESSION_BUSY = "session_busy"
     """Another run has the turn in its session."""
     RUN_ACTIVE = "run_active"

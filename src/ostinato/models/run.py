@@ -15,7 +15,7 @@ from ostinato.models.ids import NodeId, RunId, ScheduleId
 from ostinato.models.output import OutputPart
 from ostinato.models.policy import Policy, policy_text
 from ostinato.models.project import Conversation
-from ostinato.models.states import ENDS, Cause, RunState, Trigger
+from ostinato.models.states import BY_ITSELF, ENDS, Cause, RunState, Trigger
 from ostinato.models.upstream import Upstream
 from ostinato.models.work import Unreadable, Work, work_text
 
@@ -177,7 +177,9 @@ class NewRun:
     started_by: str | None = None
     """Who asked for it; None for a schedule and for a program."""
     after: tuple[RunId, ...] = ()
-    """The runs of other schedules whose ends it answers."""
+    """The ended runs that it comes after: those of other schedules whose ends it answers, or steps of a chain."""
+    followed: bool = False
+    """Whether other runs wait for its end."""
 
     @property
     def key_scope(self) -> str | None:
@@ -269,7 +271,13 @@ class ClaimedRun:
     outer: Sequence[RunId] = ()
     """The runs that it is executed inside of, the innermost first, if there are any in this database."""
     upstreams: Sequence[Upstream] = ()
-    """The runs of other schedules that it came after, if it did, in the order in which they ended."""
+    """The runs that it came after, if it did: those of schedules in the order in which they ended, the steps of a chain
+    in the order of the chain."""
+
+    @property
+    def by_itself(self) -> bool:
+        """Whether its schedule started it without anybody asking for it: its checks are asked, its breaker counts."""
+        return self.schedule_id is not None and self.trigger in BY_ITSELF
 
 
 class OuterRun(NamedTuple):

@@ -5,7 +5,7 @@ The stores record an `UpstreamEnd` with the end itself; engine/after.py decides 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -15,7 +15,18 @@ from ostinato.models.ids import RunId, ScheduleId
 from ostinato.models.states import RunState
 from ostinato.timing import On
 
-__all__ = ["FOLLOWED", "EndedRun", "Upstream", "UpstreamEnd", "find_circle"]
+__all__ = [
+    "FOLLOWED",
+    "EndedRun",
+    "RelatedRun",
+    "RunRelations",
+    "Upstream",
+    "UpstreamEnd",
+    "ended_text",
+    "find_circle",
+    "last_to_end",
+    "left_out",
+]
 
 FOLLOWED: Mapping[On, frozenset[RunState]] = {
     On.SUCCESS: frozenset({RunState.SUCCEEDED}),
@@ -48,15 +59,59 @@ class UpstreamEnd:
 
 @dataclass(frozen=True, slots=True)
 class Upstream:
-    """The run of another schedule that a run came after, as its work sees it."""
+    """The run that a run came after, as its work sees it."""
 
     run: RunId
-    schedule: str
+    schedule: str | None
+    """The name of its schedule; None for a step of a chain."""
     state: RunState
     ended_at: datetime
     result: Any = None
     """What it returned; None if it is no longer in the ledger."""
     error: str | None = None
+    task: str | None = None
+    """Of a step of a chain: its task, or its kind of work if it has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class RelatedRun:
+    """A run that comes before or after another one."""
+
+    id: RunId
+    schedule: str | None
+    """The name of its schedule, if it has one."""
+    task: str | None
+    """Of a step of a chain: its task, or its kind of work if it has none."""
+    state: RunState | None
+    """Null if it was removed."""
+    ended_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunRelations:
+    """Which runs come right before and right after one."""
+
+    upstreams: Sequence[RelatedRun] = ()
+    """Those that it came after, or waits for."""
+    dependents: Sequence[RelatedRun] = ()
+    """Those that came after it, or wait for it."""
+
+
+def last_to_end(upstreams: Sequence[Upstream]) -> Upstream | None:
+    """The one of them that ended last."""
+    return max(upstreams, key=lambda one: (one.ended_at, one.run), default=None)
+
+
+def ended_text(run: RunId, name: str, state: RunState | None) -> str:
+    """What became of a run, as the beginning of a sentence: `run 17 of 'import' failed`; without a state, it was
+    removed."""
+    ended = state if state in (RunState.SUCCEEDED, RunState.FAILED) else f"was {state or 'removed'}"
+    return f"run {run} of {name!r} {ended}"
+
+
+def left_out(what: str, on: On = On.SUCCESS) -> str:
+    """Why nothing is run after this end."""
+    return f"{what}, and this runs on {on}"
 
 
 def find_circle(edges: Iterable[tuple[str, str]], names: Iterable[str]) -> list[str] | None:

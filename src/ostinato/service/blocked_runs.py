@@ -85,6 +85,8 @@ def blocked_run(run: Run, facts: Facts) -> BlockedBy | None:
 
 
 def _of_queued(run: Run, facts: Facts) -> Step | None:
+    if (before := facts.first.after.get(run.id)) is not None:
+        return _of_upstream(run, before, facts)
     if to_micros(run.ready_at) > facts.now:
         return Step(_not_ready(run, facts))
     if isinstance(run.work, CheckIn):
@@ -109,6 +111,16 @@ def of_run_under_way(run: Run, facts: Facts) -> Step | None:
     sentence = f"run {run.id} was on node {node.id}, which is lost since {facts.at(node.seen_at)}: {who}"
     ends = None if running else command("up")
     return Step(BlockedBy(BlockedCause.NODE_LOST, sentence, node.seen_at, command=ends, chain=(Link("node", node.id),)))
+
+
+def _of_upstream(run: Run, before: Run, facts: Facts) -> Step:
+    """It is a step of a chain that comes after another."""
+    name, state = before.task or before.work.kind, "which is queued"
+    if before.started_at is not None:
+        state = f"which is running since {facts.at(before.started_at)}"
+    sentence = f"run {run.id} waits for run {before.id} of {name!r}, {state}"
+    waits = BlockedBy(BlockedCause.UPSTREAM, sentence, before.started_at, chain=(link_to(before),))
+    return Step(waits, before)
 
 
 def _not_ready(run: Run, facts: Facts) -> BlockedBy:

@@ -1,6 +1,6 @@
 """What keeps runs and schedules from going on, as of now. Every door that says why asks here, and says the same.
 
-It reads facts, in five queries for however many are asked for, and leaves the decision to blocked_runs.py and
+It reads facts, in six queries for however many are asked for, and leaves the decision to blocked_runs.py and
 blocked_schedules.py. Nothing of it is stored.
 """
 
@@ -110,19 +110,23 @@ class Blocking:
         return replace(blocked, command=with_flags(blocked.command, self.suffix))
 
     async def _facts(self, queued: Sequence[Run], own: FirstActive = _NOTHING_ACTIVE) -> Facts:
-        """What can be before these runs. What is before those in turn is found in two steps: who has the turn in a
-        session waits in no other, and what is under way in a lane waits for nobody."""
+        """What can be before these runs. What is before those in turn is found step by step: who waits for the end of
+        another waits for no turn yet, who has the turn in a session waits in no other, and what is under way in a lane
+        waits for nobody."""
         now = self._clock.now()
         lanes, nodes, given_up = await asyncio.gather(
             self._store.lanes.list_lanes(), self._store.nodes.list_nodes(now), self._store.runs.list_given_up()
         )
+        parked = [run.id for run in queued if run.waiting and run.session is None]
+        after = (await self._store.runs.first_active(FirstActiveOf(now, after=parked))).after if parked else {}
+        queued = [*queued, *(run for run in after.values() if run.state is RunState.QUEUED)]
         sessions = sorted({run.session for run in queued if run.waiting and run.session is not None})
         turns = await self._store.runs.first_active(FirstActiveOf(now, sessions=sessions)) if sessions else own
         in_lanes = {run.lane for run in (*queued, *turns.sessions.values()) if run.state is RunState.QUEUED}
         full = [lane.name for lane in lanes if lane.name in in_lanes and lane.used >= lane.limit]
         busy = [node.id for node in nodes if queued and node.state != "lost" and node.running >= node.slots]
         held = await self._store.runs.first_active(FirstActiveOf(now, lanes=full, nodes=busy)) if full or busy else own
-        first = replace(own, sessions=turns.sessions, lanes=held.lanes, nodes=held.nodes)
+        first = replace(own, sessions=turns.sessions, lanes=held.lanes, nodes=held.nodes, after=after)
         return Facts(now, self._zone, {lane.name: lane for lane in lanes}, nodes, given_up, first)
 
 

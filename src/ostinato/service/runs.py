@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, NamedTuple, Unpack
 
-from ostinato.clock import Clock, Micros, from_micros, micros_of, to_micros
+from ostinato.clock import Clock, Micros, micros_of, to_micros
 from ostinato.durations import Duration, duration_text, parse_duration
 from ostinato.errors import (
     Conflict,
@@ -21,7 +21,6 @@ from ostinato.errors import (
     WaitTimeout,
 )
 from ostinato.listeners import Listeners
-from ostinato.models.app_event import AppEvent, AppEventKind
 from ostinato.models.blocking import BlockedBy
 from ostinato.models.given_up import GivenUp
 from ostinato.models.ids import RunId, RunIds, RunLike, run_id
@@ -30,14 +29,15 @@ from ostinato.models.policy import Policy, PolicyOptions, check_key, make_policy
 from ostinato.models.run import Ending, NewRun, Run, StoredWork, queued_run
 from ostinato.models.session import MESSAGE_KEYS, Delivery, Message, Mode, Sent, with_turn
 from ostinato.models.states import Cause, RunState, Trigger
+from ostinato.models.upstream import RunRelations
 from ostinato.models.work import Unreadable, Work, why_not_by_hand, work_text
 from ostinato.models.work_kinds import counted_as
 from ostinato.models.work_values import GivenCall
 from ostinato.plurals import counted
-from ostinato.run_log import log_cancelled
 from ostinato.service.audit import asked_by, audited, changed_by
 from ostinato.service.blocking import Blocking
 from ostinato.service.busy_keys import when_key_is_free
+from ostinato.service.cancelled import tell_cancelled
 from ostinato.service.known_tasks import KnownTasks
 from ostinato.service.lanes import LaneService
 from ostinato.service.lent_slots import LentSlot
@@ -245,6 +245,10 @@ class RunService:
         (run,) = await self._blocking.explained([await self.get(id)])
         return run
 
+    async def relations(self, id: RunLike) -> RunRelations:
+        """Which runs it came after or waits for, and which come after it."""
+        return await self._store.runs.related_runs((await self.get(id)).id)
+
     async def blocked_by(self, id: RunLike) -> BlockedBy | None:
         """What keeps it from starting, followed to its root, as of now; None if it is not queued, or about to start."""
         return await self._blocking.of_run(await self.get(id))
@@ -317,11 +321,7 @@ class RunService:
             cancelled = await self._store.runs.cancel_runs([run.id], ending, self._clock.now(), asked_by())
             run = await self.get(run.id)
             if cancelled.ended:
-                log_cancelled(run)
-            if cancelled.ended and AppEventKind.RUN_CANCELLED in self._listeners.wanted:
-                at = run.finished_at or from_micros(self._clock.now())
-                told = (run.id, run.schedule, run.task, run.state, run.cause, run.reason)
-                self._listeners.tell([AppEvent(AppEventKind.RUN_CANCELLED, at, *told, attempt=run.attempt)])
+                tell_cancelled(run, self._listeners, self._clock.now())
         if run.ended and run.state is not RunState.CANCELLED:
             raise Conflict(f"run {run.id} has ended already: {run.state}")
         return run

@@ -12,6 +12,7 @@ from ostinato.models.session_options import SessionDefaults
 from ostinato.service.access import AccessService
 from ostinato.service.audit import AuditService
 from ostinato.service.blocking import Blocking
+from ostinato.service.chains import ChainService
 from ostinato.service.chats import ChatService
 from ostinato.service.check_ins import CheckInService
 from ostinato.service.idempotency import IdempotencyService
@@ -69,6 +70,7 @@ class Services:
             store, clock, *places, code, known, draining, unserved, listeners, key_seconds, self.blocking
         )
         self.transactions = TransactionService(store, clock, self.lanes, self.notifications, self.runs)
+        self.chains = ChainService(store, clock, self.runs, listeners, key_seconds)
         self.incidents = IncidentService(store, clock, self.projects, self.runs)
         self.sessions = SessionService(store, clock, *places, self.runs, code, known, draining, sessions, key_seconds)
         self.nodes = NodeService(store, clock)

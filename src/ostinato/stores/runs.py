@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from ostinato.clock import Micros
+from ostinato.models.chain import ChainStep
 from ostinato.models.given_up import GivenUp
 from ostinato.models.ids import NodeId, RunId, RunIds, ScheduleId
 from ostinato.models.incident import IncidentChange
@@ -15,7 +16,7 @@ from ostinato.models.output import OutputPart
 from ostinato.models.run import ClaimedRun, Ending, Finish, NewRun, OuterRun, Report, Run, RunFilter
 from ostinato.models.states import Cause, RunState
 from ostinato.models.task import RunningTask
-from ostinato.models.upstream import Upstream
+from ostinato.models.upstream import RunRelations, Upstream
 
 __all__ = [
     "NONE_ENDED",
@@ -204,6 +205,7 @@ class FirstActiveOf:
     sessions: Sequence[str] = ()
     lanes: Sequence[str] = ()
     nodes: Sequence[str] = ()
+    after: Sequence[RunId] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +222,8 @@ class FirstActive:
     """The one that is under way longest."""
     nodes: Mapping[str, Run] = field(default_factory=dict)
     """The same."""
+    after: Mapping[RunId, Run] = field(default_factory=dict)
+    """For a run that waits for the ends of others the first of those, and for that in turn."""
 
 
 class RunStore(Protocol):
@@ -232,6 +236,17 @@ class RunStore(Protocol):
 
     async def queue_runs(self, runs: Sequence[NewRun], now: Micros) -> list[RunId]:
         """What `insert_runs` does, for runs that wait their turn: the first of each session that may gets it."""
+        ...
+
+    async def insert_chain(self, steps: Sequence[ChainStep], now: Micros) -> RunIds:
+        """Insert the runs of a chain in one transaction. Each of them that runs after others is claimed when all of
+        those have succeeded, and skipped if one of them has not. A key that is active already stands for its run, and
+        what comes after that waits for it."""
+        ...
+
+    async def settle_parked(self, now: Micros) -> int:
+        """Let runs go on, or leave them out, that wait for others whose end nobody noted for them; answers how many
+        such ends there were."""
         ...
 
     async def trigger_run(self, run: NewRun, allowed: int | None) -> RunId | None:
@@ -284,8 +299,12 @@ class RunStore(Protocol):
         ...
 
     async def upstreams_of(self, id: RunId) -> list[Upstream]:
-        """The ended runs of other schedules that this run came after, in the order in which they ended; of one that is
-        run again, those of the first."""
+        """The ended runs that this run came after: those of other schedules in the order in which they ended, the steps
+        of a chain in the order of the chain. Of one that is run again, those of the first."""
+        ...
+
+    async def related_runs(self, id: RunId) -> RunRelations:
+        """The runs that this one comes after, ended or not, and those that come after it."""
         ...
 
     async def forget_given_up(self, ended: Sequence[tuple[RunId, int]]) -> None:

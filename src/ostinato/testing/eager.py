@@ -10,7 +10,7 @@ import asyncio
 import contextvars
 import inspect
 import threading
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -25,11 +25,14 @@ from ostinato.execution.context import RunContext, current_context
 from ostinato.execution.registry import TaskDefinition
 from ostinato.models.ids import RunId, RunIds
 from ostinato.models.run import Run
+from ostinato.models.states import Cause, RunState
+from ostinato.models.upstream import ended_text, left_out
 from ostinato.models.work_values import GivenCall
+from ostinato.run_handles import RunHandle
+from ostinato.service.chains import ChainCall
 from ostinato.service.results import RaisedHere
 from ostinato.service.runs import EnqueueSpec
 from ostinato.service.schedules.drafts import WorkLike
-from ostinato.tasks import RunHandle
 
 __all__ = ["eagerly"]
 
@@ -60,6 +63,8 @@ def eagerly(app: Ostinato) -> Iterator[None]:
         replaced.callback(inline.restore)
         for place, name, verb in [
             (app.runs, "enqueue", inline.enqueue),
+            (app._chains, "enqueue", inline.enqueue_chain),
+            (app.aio._chains, "enqueue", inline.aenqueue_chain),
             (app, "enqueue", inline.enqueue_work),
             (app.aio.runs, "enqueue", inline.aenqueue),
             (app.aio, "enqueue", inline.aenqueue_work),
@@ -107,6 +112,29 @@ class _Inline:
     async def aenqueue_work(self, work: WorkLike, **options: Any) -> RunId:
         return (await self._aexecute(work, _policy(options))).id
 
+    def enqueue_chain(self, calls: Sequence[ChainCall]) -> RunIds:
+        """One step after the other; after one that did not succeed, what comes after it is left out."""
+        runs: list[Run] = []
+        for one in calls:
+            (work,) = self._app.registry.encode_calls(one.spec.task, [one.call])
+            after = [runs[place] for place in one.after]
+            if all(run.state is RunState.SUCCEEDED for run in after):
+                runs.append(self._execute(work, one.spec.options, after))
+            else:
+                runs.append(self._app._host.run(partial(_left_out, work, one.spec.options, after)))
+        return RunIds([run.id for run in runs])
+
+    async def aenqueue_chain(self, calls: Sequence[ChainCall]) -> RunIds:
+        runs: list[Run] = []
+        for one in calls:
+            (work,) = self._app.registry.encode_calls(one.spec.task, [one.call])
+            after = [runs[place] for place in one.after]
+            if all(run.state is RunState.SUCCEEDED for run in after):
+                runs.append(await self._aexecute(work, one.spec.options, after))
+            else:
+                runs.append(await self._app._host.arun(partial(_left_out, work, one.spec.options, after)))
+        return RunIds([run.id for run in runs])
+
     def wait(self, wait: Callable[..., Run], id: RunId, *, timeout: Duration | None = None) -> Run:
         self._check_not_put_off(self._app.runs.get(id))
         return self._with_error(wait(id, timeout=timeout))
@@ -143,25 +171,25 @@ class _Inline:
         error.raised = raised
         return replace(run, error=error)
 
-    def _execute(self, work: WorkLike, policy: Any) -> Run:
+    def _execute(self, work: WorkLike, policy: Any, after: Sequence[Run] = ()) -> Run:
         """Have it executed by another thread, and serve that: the function is called here."""
         self._app._host.check_may_block()  # here, and not on the thread that will call it
         self._hand_back_functions()
         thread = _CallerThread()
         token = _caller.set(thread)
         try:
-            run = thread.serve(partial(self._app.execute, work, **policy))
+            run = thread.serve(partial(self._app._host.run, partial(_executed, work, policy, after)))
         finally:
             _caller.reset(token)
         self._executed[run.id] = thread.raised
         return run
 
-    async def _aexecute(self, work: WorkLike, policy: Any) -> Run:
+    async def _aexecute(self, work: WorkLike, policy: Any, after: Sequence[Run] = ()) -> Run:
         self._hand_back_functions()
         loop = _CallerLoop(asyncio.get_running_loop())
         token = _caller.set(loop)
         try:
-            run = await self._app.aio.execute(work, **policy)
+            run = await self._app._host.arun(partial(_executed, work, policy, after))
         finally:
             _caller.reset(token)
         self._executed[run.id] = loop.raised
@@ -175,6 +203,24 @@ class _Inline:
                 self._before[name] = definition
                 function = _handed_back(definition)
                 tasks[name] = replace(definition, function=function, is_async=True, isolation="none")
+
+
+async def _executed(work: WorkLike, policy: Any, after: Sequence[Run], container: Any) -> Run:
+    """What `app.execute` does, behind these runs of its chain."""
+    draft = await container.services.runs.draft(work, **policy)
+    ended: Run = await container.execute(replace(draft, after=tuple(run.id for run in after)))
+    return ended
+
+
+async def _left_out(work: WorkLike, policy: Any, after: Sequence[Run], container: Any) -> Run:
+    """The row of a step whose upstream did not succeed."""
+    end = next(run for run in after if run.state is not RunState.SUCCEEDED)
+    why = left_out(ended_text(end.id, end.task or end.work.kind, end.state))
+    draft = await container.services.runs.draft(work, **policy)
+    row = replace(draft, state=RunState.SKIPPED, cause=Cause.UPSTREAM, reason=why, waiting=False)
+    (id,) = await container.store.runs.insert_runs([row])
+    skipped: Run = await container.services.runs.get(id)
+    return skipped
 
 
 class _CallerThread:

@@ -697,6 +697,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/runs/{id}/relations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Run Relations
+         * @description Which runs it came after or waits for, and which come after it.
+         */
+        get: operations["list_run_relations"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/runs/{id}/retry": {
         parameters: {
             query?: never;
@@ -1301,7 +1321,7 @@ export interface components {
              * @description What an action does, by the words of the audit log.
              * @enum {string}
              */
-            verb: "lane.resume" | "lane.set" | "node.resume" | "run.cancel" | "schedule.edit" | "schedule.enable";
+            verb: "lane.resume" | "lane.set" | "node.resume" | "run.cancel" | "schedule.enable";
         };
         /**
          * AgentWork
@@ -1416,7 +1436,7 @@ export interface components {
              * @description The root of a wait, for programs; `sentence` says it for people.
              * @enum {string}
              */
-            cause: "broken" | "budget" | "check" | "check_in" | "delayed" | "draining" | "finished" | "given_up" | "lane_full" | "lane_paused" | "lane_rate" | "no_engine" | "node_full" | "node_lost" | "off" | "orphaned" | "removing" | "retry" | "run_active" | "session_busy" | "shutting_down" | "unknown_task" | "upstream";
+            cause: "broken" | "budget" | "check" | "check_in" | "delayed" | "draining" | "given_up" | "lane_full" | "lane_paused" | "lane_rate" | "no_engine" | "node_full" | "node_lost" | "off" | "orphaned" | "removing" | "retry" | "run_active" | "session_busy" | "shutting_down" | "unknown_task" | "upstream";
             /** @description The runs, sessions, lanes and nodes on the way to it, the nearest first. */
             chain: components["schemas"]["Link"][];
             /** @description What ends it, to be typed; null if nothing that can be typed does. */
@@ -3328,6 +3348,20 @@ export interface components {
             state: "cancelled" | "expired" | "failed" | "missed" | "queued" | "running" | "skipped" | "succeeded" | "superseded";
         };
         /**
+         * RelatedRun
+         * @description A run that comes before or after another one.
+         */
+        RelatedRun: {
+            ended_at: string | null;
+            id: number;
+            /** @description The name of its schedule, if it has one. */
+            schedule: string | null;
+            /** @description Null if it was removed. */
+            state: ("cancelled" | "expired" | "failed" | "missed" | "queued" | "running" | "skipped" | "succeeded" | "superseded") | null;
+            /** @description Of a step of a chain: its task, or its kind of work if it has none. */
+            task: string | null;
+        };
+        /**
          * RelatedSchedule
          * @description A schedule that comes before or after another one.
          */
@@ -3491,6 +3525,16 @@ export interface components {
         RunPage: {
             items: components["schemas"]["Run"][];
             next: string | null;
+        };
+        /**
+         * RunRelations
+         * @description Which runs come right before and right after one.
+         */
+        RunRelations: {
+            /** @description Those that came after it, or wait for it. */
+            dependents: components["schemas"]["RelatedRun"][];
+            /** @description Those that it came after, or waits for. */
+            upstreams: components["schemas"]["RelatedRun"][];
         };
         /**
          * Schedule
@@ -7769,6 +7813,91 @@ export interface operations {
             };
             /** @description The range cannot be satisfied */
             416: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The Host of the request is not one of this server's names */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A given value is not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many wrong tokens or codes */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database cannot be reached, or this node is shutting down */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_run_relations: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunRelations"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed: the role is too low, or the request comes from another page */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };

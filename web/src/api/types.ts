@@ -48,6 +48,7 @@ export type TimingPreview = Schemas["Preview"];
 export type Why = Schemas["Why"];
 export type BlockedBy = Schemas["BlockedBy"];
 export type Relations = Schemas["Relations"];
+export type RunRelations = Schemas["RunRelations"];
 export type NextTimes = Schemas["NextTimes"];
 export type Backfill = Schemas["Backfill"];
 export type BackfillAnswer = Schemas["BackfillAnswer"];

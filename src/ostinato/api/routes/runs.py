@@ -17,6 +17,7 @@ from ostinato.api.shapes.policy import given_policy
 from ostinato.api.shapes.runs import Cancel, NewRun, RunQuery, RunsOfQuery
 from ostinato.api.shapes.work import make_work
 from ostinato.models.run import Run as RunModel
+from ostinato.models.upstream import RunRelations
 from ostinato.service.answers import Page, Run, run_answer
 from ostinato.service.run_lists import RunsWanted
 
@@ -71,6 +72,12 @@ async def get_run(id: Number, services: Served, container: Container, _: Viewer)
     run = await services.runs.look(id)
     blocked = await services.blocking.of_run(run)
     return json_answer(run_answer(run, container.settings.tz, blocked_by=blocked))
+
+
+@router.get("/api/runs/{id}/relations")
+async def list_run_relations(id: Number, services: Served, _: Viewer) -> RunRelations:
+    """Which runs it came after or waits for, and which come after it."""
+    return await services.runs.relations(id)
 
 
 @router.post("/api/runs/{id}/cancel")

@@ -16,6 +16,7 @@ from ostinato.stores.postgres.query import Connection, fetch, numbers, texts
 from ostinato.stores.postgres.writer import Answer
 from ostinato.stores.sql.finishes import Written, find_lost
 from ostinato.stores.sql.followers import FOLLOWERS
+from ostinato.stores.sql.parts import EndedRuns
 
 __all__ = ["are_plain", "end_rows", "lock_schedules", "send_ends"]
 
@@ -31,12 +32,15 @@ FROM unnest(%s::bigint[], %s::bigint[], %s::text[], %s::text[], %s::text[], %s::
      f (id, token, state, cause, reason, started_at, finished_at, error, result, totals, progress)
 WHERE r.id = f.id AND r.token = f.token AND r.state || '' = 'running' RETURNING
 """
-_END = f"{_WRITE} r.id"
+_END = f"{_WRITE} r.id, r.followed"
+# For whose end others wait, that is written the other way: this has no time to look who they are.
+_END_PLAIN = f"{_WRITE} r.id".replace("RETURNING", "AND NOT r.followed RETURNING")
+_LEFT = "SELECT id FROM runs WHERE id = ANY (%s::bigint[]) AND followed AND state = 'running'"
 # In the same statement, so that an end that was written before (see _lost) is not told again.
 _END_AND_TELL = f"""
-WITH ended AS ({_WRITE} r.id, r.session, r.mode, r.state, r.attempt, r.cause, r.reason, r.finished_at),
+WITH ended AS ({_WRITE} r.id, r.session, r.mode, r.state, r.attempt, r.cause, r.reason, r.finished_at, r.followed),
 told AS ({telling("finished_at", "'finished'", "ended")})
-SELECT id FROM ended
+SELECT id, followed FROM ended
 """
 # Before the runs, as everywhere: whoever fires a schedule holds it and may then cancel a run of it.
 _LOCK_SCHEDULES = f"""
@@ -68,20 +72,26 @@ def _is_plain(finish: Finish) -> bool:
 
 
 async def send_ends(connection: Connection, ended: Sequence[Finish]) -> Answer[Written]:
-    """Write plain ends; which tokens held is read after the commit."""
-    cursor = await connection.execute(_END, _end_values(ended))
+    """Write plain ends; which tokens held is read after the commit, and for which of these others wait: those are not
+    written."""
+    cursor = await connection.execute(_END_PLAIN, _end_values(ended))
 
     async def answer() -> Written:
         written = {RunId(id) for (id,) in await cursor.fetchall()}
-        return Written(await find_lost(connection, ended, written) if len(written) != len(ended) else [])
+        if len(written) == len(ended):
+            return Written()
+        missing = [finish.id for finish in ended if finish.id not in written]
+        left = {RunId(id) for (id,) in await fetch(connection, _LEFT, (numbers(missing),))}
+        return Written(await find_lost(connection, ended, written | left), left=left)
 
     return answer
 
 
-async def end_rows(connection: Connection, ended: Sequence[Finish]) -> set[RunId]:
+async def end_rows(connection: Connection, ended: Sequence[Finish]) -> EndedRuns:
     """Write ends, and tell those of sessions; answers whose token held."""
     end = _END_AND_TELL if any(finish.session is not None for finish in ended) else _END
-    return {RunId(id) for (id,) in await fetch(connection, end, _end_values(ended))}
+    rows = await fetch(connection, end, _end_values(ended))
+    return EndedRuns({RunId(id) for id, _ in rows}, [RunId(id) for id, followed in rows if followed])
 
 
 def _end_values(ended: Sequence[Finish]) -> tuple[str | None, ...]:

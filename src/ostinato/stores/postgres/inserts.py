@@ -79,6 +79,7 @@ _COLUMNS = _Columns(
         "trace": "text",
         "started_by": "text",
         "finished_at": "bigint",
+        "followed": "boolean",
     }
 )
 _PLAIN = _Columns(_OF_ALL)
@@ -266,4 +267,5 @@ def _is_plain(run: NewRun) -> bool:
         and run.mode is None
         and not run.burst
         and not run.later
+        and not run.followed
     )

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ostinato.clock import Micros
+from ostinato.models.chain import RunEnd
 from ostinato.models.ids import RunId
 from ostinato.models.run import NewRun
 from ostinato.models.session import STALE
@@ -23,8 +24,9 @@ from ostinato.stores.postgres.inserts import (
 )
 from ostinato.stores.postgres.output import add_output
 from ostinato.stores.postgres.query import Connection
-from ostinato.stores.postgres.turns import give_turns, lock_sessions
+from ostinato.stores.postgres.turns import WAKE, give_turns, lock_sessions
 from ostinato.stores.sql.arrivals import cut_off, remember
+from ostinato.stores.sql.chains import follow_ends
 from ostinato.stores.sql.connection import Values
 from ostinato.stores.sql.ends import end_queued
 
@@ -46,6 +48,12 @@ class PostgresParts:
     lock_sessions = staticmethod(lock_sessions)
     last_event = staticmethod(last_event)
     give_turns = staticmethod(give_turns)
+
+    async def follow_ends(self, db: Connection, ended: Sequence[RunEnd]) -> None:
+        await follow_ends(db, self, ended)
+
+    async def wake(self, db: Connection) -> None:
+        await db.execute(WAKE)
 
     async def insert_fires(self, db: Connection, runs: Sequence[NewRun], now: Micros) -> None:
         mailboxes = {run.session for run in runs if run.session is not None and run.mode is not None}

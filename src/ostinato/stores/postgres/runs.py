@@ -68,12 +68,22 @@ class PostgresRuns(Runs[Connection]):
         if claim is None:
             if not finishes:
                 return Finished()
-            lost, broken, instead, told = await self._database.send(
-                finish, wakes=tells(finishes), once=once, sessions=sessions
-            )
-            return Finished(lost, broken, instead=instead, told=told)
+            written = await self._database.send(finish, wakes=tells(finishes), once=once, sessions=sessions)
+            return await self._finished(finishes, written, Claimed(), now)
         written, claimed = await self._write_and_claim(finish if finishes else None, claim, sessions, once=once)
-        lost, broken, instead, told = written or Written()
+        return await self._finished(finishes, written or Written(), claimed, now)
+
+    async def _finished(
+        self, finishes: Sequence[Finish], written: Written, claimed: Claimed, now: Micros | None
+    ) -> Finished:
+        """The same, with the plain ends for which others wait: seldom any, so that nobody looks beforehand."""
+        lost, broken, instead, told, left = written
+        if left:
+            ends = [finish for finish in finishes if finish.id in left]
+            late = await self._database.write(
+                lambda connection: finish_all(connection, self._parts, ends, now), once=False
+            )
+            lost, instead, told = [*lost, *late.lost], late.instead, late.told
         return Finished(lost, broken, claimed, instead, told)
 
     async def _write_and_claim(

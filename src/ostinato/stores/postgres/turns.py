@@ -21,6 +21,7 @@ __all__ = [
     "FIND_LATE",
     "LATE",
     "TELL",
+    "WAKE",
     "give_late_turns",
     "give_turns",
     "lock_sessions",
@@ -28,7 +29,8 @@ __all__ = [
 ]
 
 # Whoever counts a due time or gives a turn tells the engines, in the same transaction; nobody reads the answer.
-TELL = "SELECT pg_notify(left(current_schema(), 50) || '.changed', '') FROM (SELECT 1 FROM moved LIMIT 1) m"
+WAKE = "SELECT pg_notify(left(current_schema(), 50) || '.changed', '')"
+TELL = f"{WAKE} FROM (SELECT 1 FROM moved LIMIT 1) m"
 _LOCK = """
 SELECT pg_advisory_xact_lock(number) FROM (
     SELECT DISTINCT hashtextextended(current_schema() || '/' || session, 0) AS number FROM {} ORDER BY 1

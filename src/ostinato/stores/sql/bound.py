@@ -17,6 +17,7 @@ from ostinato.models.session import goes_alone
 from ostinato.stores.base import Bound, Claimed
 from ostinato.stores.rows import CLAIM_COLUMNS, load_claimed
 from ostinato.stores.sql.arrivals import let_in
+from ostinato.stores.sql.chains import link_ended
 from ostinato.stores.sql.connection import Connection
 from ostinato.stores.sql.ends import end_queued
 from ostinato.stores.sql.events import note_runs
@@ -63,6 +64,7 @@ async def queue_bound(
         return Bound(None, before)
     id = await parts.insert_new(db, run)
     await db.run(_BIND, {"id": id, "node": node})
+    await link_ended(db, id, run.after)
     if run.mode is None:
         await parts.give_turns(db, [session])
     else:

@@ -22,6 +22,7 @@ C = TypeVar("C", bound=Connection)
 _RECALL = f"""
 UPDATE runs SET state = 'queued' WHERE id = ANY (:ids::bigint[]) AND state = 'running' AND kind = '{CheckIn.kind}'
 """
+_LOCK = "SELECT id FROM runs WHERE id = ANY (:ids::bigint[]) ORDER BY id FOR NO KEY UPDATE"
 _TELL = """
 UPDATE runs SET cause = :cause, cancel = :reason, cancelled_by = :by::text
 WHERE id = ANY (:ids::bigint[]) AND state = 'running' AND cancel IS NULL RETURNING id
@@ -33,6 +34,10 @@ async def cancel_now(
 ) -> Cancelled:
     """End queued runs and ask the nodes of running ones; `by` says which person wants it."""
     await db.run(_RECALL, {"ids": sorted(ids)})
+    if db.dialect == "postgres" and len(ids) > 1:
+        # In the order in which the end of one locks those that wait for it.
+        await parts.lock_ends(db, ids)
+        await db.run(_LOCK, {"ids": ids})
     unstarted = await end_queued(db, parts, ids, ending, now, by)
     # Who was asked before keeps the first reason.
     rows = await db.fetch(_TELL, {"ids": sorted(ids), **ending._asdict(), "by": by})

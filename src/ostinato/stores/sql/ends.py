@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from ostinato.clock import Micros
+from ostinato.models.chain import RunEnd
 from ostinato.models.event import EventKind
 from ostinato.models.ids import RunId, ScheduleId
 from ostinato.models.policy import notify_of
@@ -32,7 +33,7 @@ C = TypeVar("C", bound=Connection)
 _END = """
 UPDATE runs SET state = :state, cause = :cause, reason = :reason, cancelled_by = :by::text, finished_at = :now,
                 waiting = FALSE
-WHERE id = ANY (:ids::bigint[]) AND state = 'queued' RETURNING id, schedule_id, session
+WHERE id = ANY (:ids::bigint[]) AND state = 'queued' RETURNING id, schedule_id, session, followed
 """
 _ENDED = """
 SELECT r.id, r.token, s.name, r.task, r.kind, r.schedule_id, r.project, r.policy, r.attempt, r.due_at, r.count,
@@ -58,16 +59,18 @@ async def end_queued(
     await parts.lock_ends(db, ids)
     values = {"ids": sorted(ids), "state": ending.state, **ending._asdict(), "now": now, "by": by}
     rows = await db.fetch(_END, values)
-    ended = sorted(RunId(id) for id, _, _ in rows)
+    ended = sorted(RunId(id) for id, *_ in rows)
     answer = Unstarted(ended)
     if ended and ending.state in _TOLD:
         finishes = [_finish(row, ending, now) for row in await db.fetch(_ENDED, {"ids": ended})]
         answer = Unstarted(ended, finishes, await tell(db, [notice_of(finish) for finish in finishes], now))
-    await parts.count_from_finish(db, {schedule_id: now for _, schedule_id, _ in rows if schedule_id is not None})
-    scheduled = [(id, schedule_id) for id, schedule_id, _ in rows if schedule_id is not None]
+    await parts.count_from_finish(db, {schedule_id: now for _, schedule_id, *_ in rows if schedule_id is not None})
+    scheduled = [(id, schedule_id) for id, schedule_id, *_ in rows if schedule_id is not None]
     if scheduled:
         await parts.note_ends(db, [EndedRun(RunId(id), of, ending.state, now) for id, of in scheduled])
-    sessions = {session for _, _, session in rows if session is not None}
+    if followed := [RunEnd(RunId(id), ending.state, now) for id, *_, followed in rows if followed]:
+        await parts.follow_ends(db, followed)
+    sessions = {session for _, _, session, _ in rows if session is not None}
     if sessions:
         await note_runs(db, EventKind.DROPPED if ending.state is RunState.SKIPPED else EventKind.FINISHED, ended, now)
         await parts.give_turns(db, sessions)

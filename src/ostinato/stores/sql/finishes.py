@@ -6,10 +6,11 @@ more there is to do is done only where a finish asks for it. Neighbours: output.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple, TypeVar
 
 from ostinato.clock import Micros
+from ostinato.models.chain import RunEnd
 from ostinato.models.finishes import cancelled
 from ostinato.models.ids import RunId, ScheduleId
 from ostinato.models.run import Finish, concerns_people
@@ -23,7 +24,7 @@ from ostinato.stores.sql.budgets import settle_costs
 from ostinato.stores.sql.connection import Connection, Values
 from ostinato.stores.sql.given_up import mark_given_up
 from ostinato.stores.sql.output import drop_tails, keep_tails
-from ostinato.stores.sql.parts import Parts
+from ostinato.stores.sql.parts import NO_ENDS, Parts
 from ostinato.stores.sql.pauses import end_pauses, find_paused
 from ostinato.stores.sql.recovery import recover
 from ostinato.stores.sql.telling import tell
@@ -41,6 +42,8 @@ class Written(NamedTuple):
     broken: Sequence[ScheduleId] = ()
     instead: Sequence[Finish] = ()
     told: Told = NOTHING_TOLD
+    left: Collection[RunId] = ()
+    """Ends that were not written, for which other runs wait: those are to be written by `finish_all`."""
 
 
 # Locked, so that whoever asks from here on waits, and then finds the run queued.
@@ -121,7 +124,7 @@ async def finish_all(db: C, parts: Parts[C], finishes: Sequence[Finish], now: Mi
     instead = [new for old, new in zip(given, finishes, strict=True) if new is not old] if given is not finishes else []
     await mark_given_up(db, finishes)
     ended = [finish for finish in finishes if finish.state is not RunState.QUEUED]
-    written = await parts.end_runs(db, ended) if ended else set()
+    written, followed = await parts.end_runs(db, ended) if ended else NO_ENDS
     lost = await find_lost(db, ended, written) if len(written) != len(ended) else []
     again = [finish for finish in finishes if finish.state is RunState.QUEUED]
     put_back = await _requeue(db, again) if again else set()
@@ -134,6 +137,9 @@ async def finish_all(db: C, parts: Parts[C], finishes: Sequence[Finish], now: Mi
         ended = [finish for finish in ended if finish.id in done]
     await _leave(db, parts, finishes)
     broken = await _follow(db, parts, ended)
+    if followed:
+        ends = [RunEnd(finish.id, finish.state, finish.finished_at) for finish in ended if finish.id in followed]
+        await parts.follow_ends(db, ends)
     return Written(lost, broken, instead, await _tell(db, ended, broken, now or 0))
 
 

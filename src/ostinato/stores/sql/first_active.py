@@ -1,4 +1,5 @@
-"""The runs that others wait for: of each schedule, session, lane and node the one that is active longest.
+"""The runs that others wait for: of each schedule, session, lane and node the one that is active longest, and of steps
+of chains the one before them.
 
 Called by runs.py, inside a read. Each is found by an index of what is active, however long the ledger is.
 """
@@ -8,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from ostinato.models.ids import ScheduleId
+from ostinato.models.ids import RunId, ScheduleId
 from ostinato.models.run import Run
 from ostinato.stores.runs import FirstActive, FirstActiveOf
 from ostinato.stores.sql.connection import Connection
 from ostinato.stores.sql.overview import find_runs
+from ostinato.stores.sql.run_relations import NEXT_UPSTREAMS
 
 __all__ = ["first_active"]
 
@@ -44,7 +46,8 @@ async def first_active(db: Connection, of: FirstActiveOf) -> FirstActive:
         sessions = await db.fetch(_OF_SESSIONS, {"sessions": of.sessions}) if of.sessions else []
         lanes = await db.fetch(_OF_LANES, {"names": of.lanes}) if of.lanes else []
         nodes = await db.fetch(_OF_NODES, {"names": of.nodes}) if of.nodes else []
-        ids = sorted({row[-1] for rows in (schedules, sessions, lanes, nodes) for row in rows})
+        after = await db.fetch(NEXT_UPSTREAMS, {"after": of.after}) if of.after else []
+        ids = sorted({row[-1] for rows in (schedules, sessions, lanes, nodes, after) for row in rows})
         where = "WHERE r.id = ANY (:ids::bigint[])"
         found = await find_runs(db, where, {"ids": ids}, len(ids), brief=True) if ids else []
     runs = {int(run.id): run for run in found}
@@ -54,6 +57,7 @@ async def first_active(db: Connection, of: FirstActiveOf) -> FirstActive:
         sessions=_by(sessions, str, runs),
         lanes=_by(lanes, str, runs),
         nodes=_by(nodes, str, runs),
+        after=_by(after, RunId, runs),
     )
 
 

@@ -15,6 +15,7 @@ from ostinato.stores.sql.connection import Connection, Database
 from ostinato.stores.sql.ends import end_queued
 from ostinato.stores.sql.parts import Parts
 from ostinato.stores.sql.slots import BORROWED
+from ostinato.stores.sql.turns import PARKED
 
 __all__ = ["Lanes"]
 
@@ -49,18 +50,23 @@ UPDATE lanes SET paused = :paused, note = :note, paused_by = :by, paused_at = :a
 _LIST = f"""
 SELECT l.name, l.max_running, l.paused, l.note, l.paused_by, l.paused_at, l.rate_count, l.rate_per, l.rate_from,
        (SELECT count(*) FROM runs WHERE state = 'running' AND lane = l.name) - {BORROWED.format(lane="l.name")},
-       coalesce(q.runs, 0) + coalesce(w.runs, 0), q.oldest_at
+       coalesce(q.runs, 0) + coalesce(w.runs, 0) + coalesce(p.runs, 0), q.oldest_at
 FROM lanes l
 LEFT JOIN (SELECT lane, count(*) AS runs, min(ready_at) AS oldest_at FROM runs
            WHERE state = 'queued' AND waiting = FALSE GROUP BY lane) q ON q.lane = l.name
-LEFT JOIN (SELECT lane, count(*) AS runs FROM runs WHERE state = 'queued' AND waiting = TRUE GROUP BY lane) w
-       ON w.lane = l.name
+LEFT JOIN (SELECT lane, count(*) AS runs FROM runs
+           WHERE state = 'queued' AND waiting = TRUE AND session IS NOT NULL GROUP BY lane) w ON w.lane = l.name
+LEFT JOIN (SELECT lane, count(*) AS runs FROM runs
+           WHERE id = ANY (ARRAY({PARKED})) AND state = 'queued' GROUP BY lane) p ON p.lane = l.name
 ORDER BY l.name
 """
 # By the two indexes that hold what is queued (the sum keeps from walking through the ledger by id instead). Those that
-# wait go first: the end of one that has its turn gives it to the next.
-_QUEUED = """
-SELECT id, session FROM runs WHERE state = 'queued' AND waiting = TRUE AND lane = :lane AND id + 0 <= :until
+# wait go first: the end of one that has its turn gives it to the next, and so with what waits for the end of others.
+_QUEUED = f"""
+SELECT id, session FROM runs WHERE id = ANY (ARRAY({PARKED})) AND state = 'queued' AND lane = :lane AND id + 0 <= :until
+UNION ALL
+SELECT id, session FROM runs
+WHERE state = 'queued' AND waiting = TRUE AND session IS NOT NULL AND lane = :lane AND id + 0 <= :until
 UNION ALL
 SELECT id, session FROM runs WHERE state = 'queued' AND waiting = FALSE AND lane = :lane AND id + 0 <= :until
 LIMIT :limit

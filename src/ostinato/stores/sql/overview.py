@@ -19,6 +19,7 @@ from ostinato.stores.brief import BRIEF_COLUMNS, load_brief
 from ostinato.stores.rows import ATTEMPT_COLUMNS, RUN_COLUMNS, known_state, load_all, load_attempt, load_run
 from ostinato.stores.searching import matching
 from ostinato.stores.sql.connection import Connection, Values, given, where
+from ostinato.stores.sql.turns import PARKED
 
 __all__ = [
     "answered_due",
@@ -36,12 +37,12 @@ _ACTIVE = {
     RunState.RUNNING: "SELECT id FROM runs WHERE state = 'running'",
     RunState.QUEUED: (
         "SELECT id FROM runs WHERE state = 'queued' AND waiting = FALSE UNION ALL "
-        "SELECT id FROM runs WHERE state = 'queued' AND waiting = TRUE"
+        f"SELECT id FROM runs WHERE state = 'queued' AND waiting = TRUE UNION ALL {PARKED}"
     ),
 }
 _READY = """
 (SELECT count(*) FROM runs WHERE state = 'queued' AND waiting = FALSE AND ready_at <= :now)
-+ (SELECT count(*) FROM runs WHERE state = 'queued' AND waiting = TRUE)
++ (SELECT count(*) FROM runs WHERE state = 'queued' AND waiting = TRUE AND session IS NOT NULL)
 - (SELECT count(*) FROM runs WHERE later = TRUE AND waiting = TRUE AND state = 'queued' AND ready_at > :now)
 """
 _COUNT_ACTIVE = f"""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from ostinato.clock import Micros
+from ostinato.models.chain import RunEnd
 from ostinato.models.event import EventKind
 from ostinato.models.ids import RunId, RunIds, ScheduleId
 from ostinato.models.output import OutputPart
@@ -13,7 +14,7 @@ from ostinato.models.run import Finish, NewRun
 from ostinato.models.upstream import EndedRun
 from ostinato.stores.sql.connection import Connection, Values
 
-__all__ = ["Inserted", "Parts"]
+__all__ = ["NO_ENDS", "EndedRuns", "Inserted", "Parts"]
 
 C_contra = TypeVar("C_contra", bound=Connection, contravariant=True)
 
@@ -24,6 +25,18 @@ class Inserted(Protocol):
     async def ids(self) -> list[RunId]:
         """Read them, after the commit."""
         ...
+
+
+class EndedRuns(NamedTuple):
+    """What a write of ends did."""
+
+    written: set[RunId]
+    """Those whose token held,"""
+    followed: Collection[RunId]
+    """and those of them for whose end other runs may wait."""
+
+
+NO_ENDS = EndedRuns(set(), ())
 
 
 class Parts(Protocol[C_contra]):
@@ -61,7 +74,7 @@ class Parts(Protocol[C_contra]):
         """Append to the output of runs, each with the token of its attempt, or replace their tails."""
         ...
 
-    async def end_runs(self, db: C_contra, ended: Sequence[Finish], /) -> set[RunId]:
+    async def end_runs(self, db: C_contra, ended: Sequence[Finish], /) -> EndedRuns:
         """Write the ends whose token holds, and tell those of sessions; answers which those are."""
         ...
 
@@ -72,6 +85,14 @@ class Parts(Protocol[C_contra]):
 
     async def note_ends(self, db: C_contra, ended: Sequence[EndedRun], /) -> None:
         """Note ends of runs for the schedules that follow theirs, and make those due; the caller has locked them."""
+        ...
+
+    async def follow_ends(self, db: C_contra, ended: Sequence[RunEnd], /) -> None:
+        """Note ends of runs for the runs that wait for them, and let these go on or leave them out."""
+        ...
+
+    async def wake(self, db: C_contra, /) -> None:
+        """Tell the engines, with the commit, that there may be something to do."""
         ...
 
     async def lock_schedules(self, db: C_contra, finishes: Sequence[Finish], /) -> None:

@@ -10,15 +10,17 @@ from collections.abc import Collection, Sequence
 from typing import Any, Generic, TypeVar
 
 from ostinato.clock import Micros
-from ostinato.models.ids import NodeId, RunId
+from ostinato.models.chain import ChainStep
+from ostinato.models.ids import NodeId, RunId, RunIds
 from ostinato.models.run import ClaimedRun, Ending, NewRun, OuterRun, Report, Run
 from ostinato.models.states import Cause
 from ostinato.stores.base import Bound, Cancelled, Claimed, Stale
 from ostinato.stores.rows import CLAIM_COLUMNS, load_claimed
-from ostinato.stores.sql import changes, given_up, output, overview, slots, tasks, timeline, upstreams
+from ostinato.stores.sql import changes, given_up, output, overview, run_relations, slots, tasks, timeline
 from ostinato.stores.sql.arrivals import let_in
 from ostinato.stores.sql.bound import LOST, queue_bound, start_bound
 from ostinato.stores.sql.cancels import cancel_now
+from ostinato.stores.sql.chains import any_overdue, insert_chain, link_ended, settle_parked
 from ostinato.stores.sql.connection import Connection, Database, Dialect, reading
 from ostinato.stores.sql.ends import wait_for_finish
 from ostinato.stores.sql.first_active import first_active
@@ -109,6 +111,17 @@ class Runs(ABC, Generic[C]):
         mailboxes = {run.session for run in runs if run.session is not None and run.mode is not None}
         return await self._database.write(queue, wakes=True, sessions=sessions)
 
+    async def insert_chain(self, steps: Sequence[ChainStep], now: Micros) -> RunIds:
+        sessions = {step.run.session for step in steps if step.run.session is not None}
+        return await self._database.write(
+            lambda db: insert_chain(db, self._parts, steps, now), wakes=True, sessions=sessions
+        )
+
+    async def settle_parked(self, now: Micros) -> int:
+        if not await self._database.read(any_overdue):
+            return 0  # asked all the time: a look takes no lock
+        return await self._database.write(lambda db: settle_parked(db, self._parts, now))
+
     async def trigger_run(self, run: NewRun, allowed: int | None) -> RunId | None:
         async def trigger(db: C) -> RunId | None:
             if allowed is not None:
@@ -132,6 +145,7 @@ class Runs(ABC, Generic[C]):
     async def start_run(self, run: NewRun, node: NodeId, now: Micros) -> ClaimedRun:
         async def start(db: C) -> ClaimedRun:
             id = await self._parts.insert_new(db, run)
+            await link_ended(db, id, run.after)
             await db.run(_START, {"id": id, "node": node, "now": now})
             (row,) = await db.fetch(f"{_CLAIM} WHERE r.id = :id", {"id": id})
             return load_claimed(row)
@@ -270,7 +284,8 @@ class Runs(ABC, Generic[C]):
     tally_ended = reading(overview.tally_ended)
     answered_due = reading(overview.answered_due)
     changes_since = reading(changes.changes_since)
-    upstreams_of = reading(upstreams.upstreams_of)
+    upstreams_of = reading(run_relations.upstreams_of)
+    related_runs = reading(run_relations.related_runs)
     read_output = reading(output.read_output)
     output_mark = reading(output.output_mark)
     list_given_up = reading(given_up.list_given_up)

@@ -20,7 +20,8 @@ BORROWED = """(
 
 # One at a time: it has one slot. The node tells that it is a run of this database.
 _LEND = f"""
-UPDATE runs SET slot_of = :outer WHERE id = :id AND state = 'queued' AND EXISTS (
+UPDATE runs SET slot_of = :outer
+WHERE id = :id AND state = 'queued' AND (session IS NOT NULL OR waiting = FALSE) AND EXISTS (
     SELECT 1 FROM runs o JOIN lanes l ON l.name = o.lane
     WHERE o.id = :outer AND o.state = 'running' AND o.node = :node AND o.lane = runs.lane
       AND (SELECT count(*) FROM runs r WHERE r.state = 'running' AND r.lane = o.lane)

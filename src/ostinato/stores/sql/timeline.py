@@ -12,14 +12,17 @@ from ostinato.clock import Micros
 from ostinato.models.ids import RunId, ScheduleId
 from ostinato.models.run import Run
 from ostinato.models.states import Cause
+from ostinato.models.work import CheckIn
 from ostinato.stores.base import CountedRuns, RunStretch
 from ostinato.stores.rows import known_state
 from ostinato.stores.sql.connection import Connection, Dialect
 from ostinato.stores.sql.overview import find_runs
+from ostinato.stores.sql.turns import PARKED
 
 __all__ = ["count_runs_between", "runs_between"]
 
 _DUE_IN_SPAN = "(r.due_at <= :end AND coalesce(r.last_due_at, r.due_at) >= :start)"
+_NOT_PARKED = f"(r.session IS NOT NULL OR r.kind = '{CheckIn.kind}')"
 _TOUCHES_SPAN = f"(r.finished_at <= :end OR r.started_at <= :end OR {_DUE_IN_SPAN})"
 # Of what has ended only what did so in the span or later, found by columns that the index holds.
 _ENDED_IN_SPAN: dict[Dialect, tuple[str, str]] = {
@@ -42,7 +45,8 @@ _ENDED_IN_SPAN: dict[Dialect, tuple[str, str]] = {
 _ACTIVE_IN_SPAN = (
     f"r.state = 'running' AND (r.started_at <= :end OR {_DUE_IN_SPAN})",
     f"r.state = 'queued' AND r.waiting = FALSE AND {_DUE_IN_SPAN}",
-    f"r.state = 'queued' AND r.waiting = TRUE AND {_DUE_IN_SPAN}",
+    f"r.state = 'queued' AND r.waiting = TRUE AND {_NOT_PARKED} AND {_DUE_IN_SPAN}",
+    f"r.id = ANY (ARRAY({PARKED})) AND r.state = 'queued' AND {_DUE_IN_SPAN}",
 )
 _OF_THESE = "AND r.schedule_id = ANY (:schedules::bigint[])"
 _KNOWN_FROM = """

@@ -10,14 +10,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from ostinato.clock import Micros, from_micros
+from ostinato.clock import Micros
 from ostinato.errors import InvalidInput
 from ostinato.models.ids import RunId, ScheduleId
 from ostinato.models.run import Finish
 from ostinato.models.schedule import DueSchedule, FirePlan, ScheduleDraft
 from ostinato.models.states import RunState
-from ostinato.models.upstream import EndedRun, Upstream, UpstreamEnd, find_circle
-from ostinato.stores.rows import DUE_COLUMNS, known_state, load_due, load_result
+from ostinato.models.upstream import EndedRun, UpstreamEnd, find_circle
+from ostinato.stores.rows import DUE_COLUMNS, load_due
 from ostinato.stores.runs import NOTHING_TOLD, Told
 from ostinato.stores.sql.connection import Connection
 from ostinato.stores.sql.followers import FOLLOWERS, WAKE
@@ -33,7 +33,6 @@ __all__ = [
     "forget_ends",
     "relate",
     "unanswered",
-    "upstreams_of",
     "wake",
     "with_ends",
 ]
@@ -74,14 +73,6 @@ _EDGES = "SELECT u.upstream, s.name FROM schedule_upstreams u JOIN schedules s O
 _NAMES = """
 SELECT s.name FROM schedule_upstreams u JOIN schedules s ON s.id = u.schedule_id
 WHERE u.upstream = :name ORDER BY s.name
-"""
-_UPSTREAMS_OF = """
-WITH RECURSIVE first (id) AS (
-    SELECT :id::bigint UNION SELECT r.retry_of FROM runs r JOIN first f ON r.id = f.id WHERE r.retry_of IS NOT NULL
-)
-SELECT e.upstream_run, e.upstream, e.state, e.ended_at, r.result, r.error
-FROM first f JOIN upstream_ends e ON e.run_id = f.id LEFT JOIN runs r ON r.id = e.upstream_run
-ORDER BY e.ended_at, e.upstream_run
 """
 _LEFT_BEHIND = f"""
 SELECT {DUE_COLUMNS} FROM schedules s
@@ -170,14 +161,6 @@ async def relate(db: Connection, drafts: Iterable[ScheduleDraft]) -> None:
             field="timing",
             hint="take one of them out of the circle",
         )
-
-
-async def upstreams_of(db: Connection, id: RunId) -> list[Upstream]:
-    """The runs that this one came after."""
-    return [
-        Upstream(RunId(run), name, known_state(state), from_micros(at), load_result(result), error)
-        for run, name, state, at, result, error in await db.fetch(_UPSTREAMS_OF, {"id": id})
-    ]
 
 
 async def followers_of(db: Connection, name: str) -> list[str]:

@@ -18,11 +18,12 @@ _COLUMNS = """kind, task, work, policy, trigger, due_at, ready_at, lane, state, 
                   finished_at"""
 _INSERT = f"INSERT INTO runs ({_COLUMNS}) VALUES {placeholders(24, 1)}"
 _INSERT_BATCH = f"INSERT INTO runs ({_COLUMNS}) VALUES {placeholders(24)}"
-# Most runs have no key, are not traced and were not asked for by a person, and do not pay for the columns.
-_RARE = attrgetter("key_scope", "trace", "started_by")
-_NOTHING = (None, None, None)
-_INSERT_RARE = f"INSERT INTO runs ({_COLUMNS}, key_scope, trace, started_by) VALUES {placeholders(27, 1)}"
-_INSERT_BATCH_RARE = f"INSERT INTO runs ({_COLUMNS}, key_scope, trace, started_by) VALUES {placeholders(27)}"
+# Most runs have no key, are not traced, were not asked for by a person and are no part of a chain, and do not pay for
+# the columns.
+_RARE = attrgetter("key_scope", "trace", "started_by", "followed")
+_NOTHING = (None, None, None, False)
+_INSERT_RARE = f"INSERT INTO runs ({_COLUMNS}, key_scope, trace, started_by, followed) VALUES {placeholders(28, 1)}"
+_INSERT_BATCH_RARE = f"INSERT INTO runs ({_COLUMNS}, key_scope, trace, started_by, followed) VALUES {placeholders(28)}"
 _KNOWN = "SELECT id FROM runs WHERE key = ? AND key_scope = ? AND state IN ('queued', 'running')"
 
 

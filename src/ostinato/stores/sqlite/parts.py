@@ -6,15 +6,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ostinato.clock import Micros
+from ostinato.models.chain import RunEnd
 from ostinato.models.event import EventKind
 from ostinato.models.ids import RunId, RunIds, ScheduleId
 from ostinato.models.output import OutputPart
 from ostinato.models.run import Finish, NewRun
 from ostinato.models.upstream import EndedRun
 from ostinato.stores.sql.arrivals import let_in
+from ostinato.stores.sql.chains import follow_ends
 from ostinato.stores.sql.connection import Values
 from ostinato.stores.sql.events import note, note_runs
 from ostinato.stores.sql.followers import FOLLOWERS_OF, NOTE, WAKE, note_values
+from ostinato.stores.sql.parts import EndedRuns
 from ostinato.stores.sqlite.finishes import end_rows
 from ostinato.stores.sqlite.inserts import insert_all, insert_due, insert_due_one, insert_one
 from ostinato.stores.sqlite.output import add_output
@@ -33,6 +36,7 @@ UPDATE schedules SET next_at = ?1 + after_finish WHERE id = ?2 AND after_finish 
 
 
 _ANY_FOLLOWER = "SELECT 1 FROM schedule_upstreams LIMIT 1"
+_ANY_PARKED = "SELECT 1 FROM run_upstreams WHERE state IS NULL LIMIT 1"
 _RESULT = "UPDATE runs SET result = ? WHERE id = ?"
 
 
@@ -91,12 +95,12 @@ class SqliteParts:
         for id, token, parts in said:
             add_output(db, id, token, parts)
 
-    async def end_runs(self, db: Connection, ended: Sequence[Finish]) -> set[RunId]:
+    async def end_runs(self, db: Connection, ended: Sequence[Finish]) -> EndedRuns:
         written = end_rows(db, ended)
         in_session = [finish.id for finish in ended if finish.session is not None and finish.id in written]
         if in_session:
             await note_runs(db, EventKind.FINISHED, in_session, None)
-        return written
+        return EndedRuns(written, written if fetch(db, _ANY_PARKED) else ())
 
     async def count_from_finish(self, db: Connection, finished: Mapping[ScheduleId, Micros]) -> None:
         db.executemany(_COUNT, [(at, id) for id, at in finished.items()])
@@ -106,6 +110,12 @@ class SqliteParts:
             values = note_values(ended)
             await db.run(NOTE, values)
             await db.run(WAKE, {"ids": [id for (id,) in await db.fetch(FOLLOWERS_OF, values)]})
+
+    async def follow_ends(self, db: Connection, ended: Sequence[RunEnd]) -> None:
+        await follow_ends(db, self, ended)
+
+    async def wake(self, db: Connection) -> None:
+        db.is_woken = True
 
     async def lock_schedules(self, db: Connection, finishes: Sequence[Finish]) -> None: ...
 

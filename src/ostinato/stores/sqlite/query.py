@@ -126,6 +126,8 @@ class Connection(apsw.Connection):
     """Answers stores.sql.connection.Connection."""
 
     dialect: Literal["sqlite"] = "sqlite"
+    is_woken = False
+    """Whether what was written since the last commit gives an engine something to do."""
 
     async def fetch(
         self, statement: str, values: Values = NOTHING, *, exact: bool | None = None

@@ -38,9 +38,9 @@ class SqliteRuns(Runs[Connection]):
         self, finishes: Sequence[Finish], claim: Claim | None = None, now: Micros | None = None
     ) -> Finished:
         async def finish(db: Connection) -> Finished:
-            lost, broken, instead, told = await finish_all(db, self._parts, finishes, now)
+            written = await finish_all(db, self._parts, finishes, now)
             claimed = await claim_now(db, claim) if claim is not None else Claimed()
-            return Finished(lost, broken, claimed, instead, told)
+            return Finished(written.lost, written.broken, claimed, written.instead, written.told)
 
         return await self._database.write(finish, wakes=tells(finishes))
 

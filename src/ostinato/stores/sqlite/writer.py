@@ -110,7 +110,8 @@ class Writer:
             pass
         self._commit(connection, group)
         # Before the answers: who begins to listen after an answer is not told of what came before it.
-        if any(job.wakes for job in group):
+        is_woken, connection.is_woken = connection.is_woken, False
+        if is_woken or any(job.wakes for job in group):
             for loop, listener in tuple(self.listeners):
                 with suppress(RuntimeError):
                     loop.call_soon_threadsafe(listener)

@@ -52,6 +52,15 @@ export function useRun(id: number, enabled = true) {
   });
 }
 
+/** Which runs it came after or waits for, and which come after it. */
+export function useRunRelations(id: number, goesOn: boolean) {
+  return useQuery({
+    queryKey: [...keys.run(id), "relations"],
+    queryFn: ({ signal }) => dataOf(api.GET("/api/runs/{id}/relations", { params: at(id), signal })),
+    refetchInterval: goesOn ? 10_000 : false, // of the others nobody tells this page
+  });
+}
+
 const LINES_AT_ONCE = 5000;
 
 /** The next lines of the output after this number, whether there are more of them, and whether the run has ended. */

@@ -26,6 +26,7 @@ import { ResultView } from "./ResultView";
 import { RunActions } from "./RunActions";
 import { RunDetails } from "./RunDetails";
 import { RunProgress } from "./RunProgress";
+import { RunRelations } from "./RunRelations";
 import { Totals } from "./Totals";
 
 const LIST = { label: "All runs", to: "/runs" };
@@ -97,6 +98,7 @@ function Loaded({ run }: { run: Run }) {
             {progressing && <RunProgress run={run} />}
             <StateTimeline run={run} bare={progressing} />
           </Card>
+          <RunRelations run={run} />
           {run.error !== null && (
             <Card title="Error">
               <div className="-mt-2">

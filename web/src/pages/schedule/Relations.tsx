@@ -1,10 +1,10 @@
-/** Who comes before and after a schedule, as a small graph: what it runs after on the left, what follows it on the right. */
+/** Who comes before and after a schedule, with how each stands. */
 
 import { Link } from "@tanstack/react-router";
 import { useRelations } from "@/api/queries/schedules";
 import type { Relations as RelationsAnswer, Schedule } from "@/api/types";
 import { Badge } from "@/components/Badge";
-import { Card } from "@/components/Card";
+import { BeforeAndAfter } from "@/components/BeforeAndAfter";
 import { StateBadge } from "@/components/StateBadge";
 import { stateLook } from "../schedules/scheduleState";
 
@@ -13,33 +13,12 @@ type Related = RelationsAnswer["upstreams"][number];
 /** Nothing for the many schedules that come neither before nor after another one. */
 export function Relations({ schedule }: { schedule: Schedule }) {
   const { data } = useRelations(schedule.name);
-  if (data === undefined || data.upstreams.length + data.dependents.length === 0) return null;
-  return (
-    <Card title="Before and after">
-      <div className="flex flex-col gap-2 sm:flex-row sm:items-stretch">
-        <Side label="Runs after" related={data.upstreams} />
-        {data.upstreams.length > 0 && <Arrow />}
-        <div className="flex min-w-0 flex-1 items-center rounded-md border-2 border-accent px-3 py-2 text-sm font-semibold">
-          <span className="min-w-0 break-words">{schedule.name}</span>
-        </div>
-        {data.dependents.length > 0 && <Arrow />}
-        <Side label="Followed by" related={data.dependents} />
-      </div>
-    </Card>
-  );
+  if (data === undefined) return null;
+  return <BeforeAndAfter name={schedule.name} before={nodes(data.upstreams)} after={nodes(data.dependents)} />;
 }
 
-function Side({ label, related }: { label: string; related: readonly Related[] }) {
-  if (related.length === 0) return null;
-  return (
-    <ul aria-label={label} className="flex min-w-0 flex-1 flex-col justify-center gap-2">
-      {related.map((each) => (
-        <li key={each.name} className="min-w-0 rounded-md border border-line px-3 py-2 text-sm">
-          <Node related={each} />
-        </li>
-      ))}
-    </ul>
-  );
+function nodes(related: readonly Related[]) {
+  return related.map((one) => ({ key: one.name, shown: <Node related={one} /> }));
 }
 
 function Node({ related }: { related: Related }) {
@@ -64,15 +43,6 @@ function Node({ related }: { related: Related }) {
       ) : (
         last_state !== null && <StateBadge state={last_state} />
       )}
-    </span>
-  );
-}
-
-function Arrow() {
-  return (
-    <span aria-hidden="true" className="self-center text-muted">
-      <span className="hidden sm:inline">→</span>
-      <span className="sm:hidden">↓</span>
     </span>
   );
 }

@@ -1,0 +1,104 @@
+"""Chains: steps that run one after the other and side by side, enqueued and cancelled as a whole.
+
+A step is a run like every other. What it waits for, and what becomes of it then, is in stores/sql/chains.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ostinato.clock import Clock
+from ostinato.errors import Conflict, InvalidInput
+from ostinato.listeners import Listeners
+from ostinato.models.chain import as_steps
+from ostinato.models.ids import RunId, RunIds
+from ostinato.models.run import Ending, NewRun, Run
+from ostinato.models.states import Cause
+from ostinato.models.work_values import GivenCall
+from ostinato.service.audit import asked_by, audited, changed_by
+from ostinato.service.busy_keys import when_key_is_free
+from ostinato.service.cancelled import tell_cancelled
+from ostinato.service.runs import EnqueueSpec, RunService
+from ostinato.stores.base import Store
+from ostinato.tracing import sending
+
+__all__ = ["ChainCall", "ChainService"]
+
+_MOST_LINKS = 100_000
+"""Two groups of a few hundred, each step of the one after each of the other."""
+
+
+class ChainCall(NamedTuple):
+    """One step: a call of a task, and the places of the steps that it runs after, which come before it."""
+
+    spec: EnqueueSpec
+    call: GivenCall
+    after: Sequence[int] = ()
+
+
+class ChainService:
+    """What can be done with a chain as a whole."""
+
+    def __init__(
+        self, store: Store, clock: Clock, runs: RunService, listeners: Listeners, key_free_seconds: float
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._runs = runs
+        self._listeners = listeners
+        self._key_free_seconds = key_free_seconds
+
+    @audited("run.enqueue", about=lambda given, _: given["calls"][0].spec.task, answers="runs")
+    async def enqueue(self, calls: Sequence[ChainCall]) -> RunIds:
+        """All steps in one transaction. A step whose key is active already is that run."""
+        _check(calls)
+        with sending("enqueue", calls[0].spec.task, len(calls)):
+            steps = as_steps(await self._drafts(calls), [one.after for one in calls], self._clock.now())
+            return await when_key_is_free(
+                lambda: self._store.runs.insert_chain(steps, self._clock.now()), self._key_free_seconds
+            )
+
+    async def _drafts(self, calls: Sequence[ChainCall]) -> list[NewRun]:
+        """The run of each call, as if it were enqueued alone; calls that are enqueued alike are drafted together."""
+        places: dict[int, list[int]] = {}
+        for place, one in enumerate(calls):
+            places.setdefault(id(one.spec), []).append(place)
+        drafts: dict[int, NewRun] = {}
+        for alike in places.values():
+            runs = await self._runs.draft_calls(calls[alike[0]].spec, [calls[place].call for place in alike])
+            drafts.update(zip(alike, runs, strict=True))
+        return [drafts[place] for place in range(len(calls))]
+
+    async def get(self, ids: Sequence[RunId]) -> Sequence[Run]:
+        """The runs of its steps, as they are now."""
+        return [await self._runs.get(id) for id in ids]
+
+    @audited("run.cancel", about=lambda given, _: given["ids"][0])
+    async def cancel(self, ids: Sequence[RunId], *, reason: str | None = None) -> Sequence[Run]:
+        """End all steps that have not ended, in one transaction, or ask their nodes to; a Conflict if there is none."""
+        before = [run.id for run in await self.get(ids) if not run.ended]
+        if not before:
+            raise Conflict(f"all steps of the chain from run {ids[0]} on have ended already")
+        ending = Ending(Cause.CANCELLED, reason or f"cancelled by {changed_by()}")
+        now = self._clock.now()
+        cancelled = await self._store.runs.cancel_runs(before, ending, now, asked_by())
+        runs = await self.get(ids)
+        for run in runs:
+            if run.id in cancelled.ended:
+                tell_cancelled(run, self._listeners, now)
+        return runs
+
+
+def _check(calls: Sequence[ChainCall]) -> None:
+    for one in calls:
+        if one.after and one.spec.at is not None:
+            raise InvalidInput(
+                f"a step of {one.spec.task!r} that runs after others cannot have a time",
+                field="at",
+                hint="give it a delay, which counts from the end of those, or give the time to the first step",
+            )
+    if sum(len(one.after) for one in calls) > _MOST_LINKS:
+        raise InvalidInput(
+            "too many steps wait for too many others", field="steps", hint="put one step between two large groups"
+        )
