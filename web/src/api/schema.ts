@@ -2973,12 +2973,12 @@ export interface components {
         };
         /**
          * NewShellWork
-         * @description Run a command: a text goes through `sh -c`, a list is executed as it is.
+         * @description Run a command: a text goes through its interpreter, a list is executed as it is.
          */
         NewShellWork: {
             /**
              * Command
-             * @description A text for a shell, or the program and its arguments.
+             * @description A text for its interpreter, or the program and its arguments.
              */
             command: string | string[];
             /**
@@ -2998,6 +2998,11 @@ export interface components {
              * @description Relative to the project's folder.
              */
             folder?: string | null;
+            /**
+             * Interpreter
+             * @description What runs the text: a name such as sh, zsh or python3, or a whole path.
+             */
+            interpreter?: string | null;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
@@ -3674,6 +3679,7 @@ export interface components {
                 [key: string]: string;
             };
             folder: string | null;
+            interpreter: string | null;
             /** @enum {string} */
             kind: "shell";
             /** @description In bytes. */

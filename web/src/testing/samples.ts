@@ -47,6 +47,7 @@ export const samplePolicy = (changes: Partial<Policy> = {}): Policy => ({
 export const sampleShell = (changes: Partial<ShellWork> = {}): ShellWork => ({
   kind: "shell",
   command: "pg_dump",
+  interpreter: null,
   env: {},
   folder: null,
   user: null,
