@@ -82,7 +82,7 @@ def _timing(schedule: Schedule, start: datetime, now: datetime) -> Timing:
     if isinstance(schedule.work, Unreadable):
         raise Conflict(f"schedule {schedule.name!r} cannot be run: {schedule.work.reason}")
     try:
-        timing = parse_timing(schedule.timing, tz=schedule.zone, name=schedule.name, stored=True)
+        timing = parse_timing(schedule.stored_timing, tz=schedule.zone, name=schedule.name, stored=True)
     except TimingError as error:
         raise Conflict(f"schedule {schedule.name!r} has no due times: {error.message}") from error
     if timing.after_finish is not None:

@@ -24,6 +24,7 @@ from ostinato.service.schedules.gate import check_switching_on
 from ostinato.service.schedules.upstreams import check_upstreams
 from ostinato.stores.base import Store
 from ostinato.stores.drafts import counts_anew
+from ostinato.timing.calendar_days import folded
 
 __all__ = ["DraftChecks"]
 
@@ -98,12 +99,13 @@ class DraftChecks:
         is_codes = spec.origin is not None  # a person may edit it, too
         if is_past and is_codes and known is None:
             # It ran and was deleted after it, or the code is older than its date: no reason not to start.
-            log.info("schedule %r is not stored: %r has no due time after now", draft.name, draft.timing)
+            log.info("schedule %r is not stored: %r has no due time after now", draft.name, folded(draft.timing))
             return None
-        if is_past and not is_codes and (known is None or known.timing != draft.timing):
+        if is_past and not is_codes and (known is None or known.stored_timing != draft.timing):
+            shown = folded(draft.timing)
             raise TimingError(
-                f"schedule {draft.name!r} would never run: {draft.timing!r} has no due time after now",
-                text=draft.timing,
+                f"schedule {draft.name!r} would never run: {shown!r} has no due time after now",
+                text=shown,
                 hint="give a time in the future",
             )
         if policy.checks:
@@ -164,9 +166,10 @@ def _reason(refused: Conflict) -> str:
 def _is_switched_on(known: Schedule, draft: ScheduleDraft) -> bool:
     """Whether its code said off when it was declared last, and now says on; or the breaker has switched it off, and it
     has another timing; or it has run as often as it should, and is to run more."""
-    if known.broken is not None and known.off_note is None and (draft.timing, draft.zone) != (known.timing, known.zone):
+    is_retimed = (draft.timing, draft.zone) != (known.stored_timing, known.zone)
+    if known.broken is not None and known.off_note is None and is_retimed:
         return True
     if draft.origin is not None and known.declared is not None and not known.declared[ENABLED].value:
         return True
     is_finished = not known.enabled and known.remaining == 0 and known.broken is None and known.off_note is None
-    return is_finished and counts_anew(draft, known.timing, known.zone, known.policy)
+    return is_finished and counts_anew(draft, known.stored_timing, known.zone, known.policy)

@@ -322,7 +322,7 @@ class ScheduleService:
                 raise Conflict(f"schedule {name!r} is orphaned: declare it in the code again, or remove it")
             if schedule.enabled and schedule.broken is None and not schedule.paused:
                 return None
-            timing = parse_timing(schedule.timing, tz=schedule.zone, name=name, stored=True)
+            timing = parse_timing(schedule.stored_timing, tz=schedule.zone, name=name, stored=True)
             due = first_due(timing, now)
             await check_switching_on(name, schedule.policy, schedule.timing, due, self._code)
             await check_upstreams(self._store, name, timing.follows)
