@@ -2,7 +2,8 @@
 
 `stores.sqlite` and `stores.postgres` answer them, both by way of `stores.sql`; `testing.store_suite` has the rules that
 they keep, and any other store too. The engine and the services know only this page, and what it takes from access.py,
-calendars.py, check_ins.py, notifications.py, quarantine.py, runs.py, schedules.py, sessions.py, transactions.py and upkeep.py.
+calendars.py, check_ins.py, notifications.py, quarantine.py, runs.py, schedules.py, sessions.py, transactions.py and
+upkeep.py.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from ostinato.errors import TimingError
 from ostinato.timing.at import At, moment_text
 from ostinato.timing.base import Timing, store
 from ostinato.timing.calendar import CalendarTiming
-from ostinato.timing.combine import Combination, check_combinable, size_of
+from ostinato.timing.combination import Combination, check_combinable, size_of
 from ostinato.timing.dates import Dates
 from ostinato.timing.every import Every
 from ostinato.timing.explain import date_phrase, moment_phrase

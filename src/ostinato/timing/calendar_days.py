@@ -19,6 +19,7 @@ from ostinato.timing.dates import Dates, DaySet
 
 __all__ = [
     "MOST_DATES",
+    "NO_DATES",
     "CalendarDays",
     "calendar_dates",
     "calendars_in",
@@ -28,6 +29,7 @@ __all__ = [
 ]
 
 MOST_DATES = 1_000
+NO_DATES = Dates((), may_be_empty=True)
 _LONGEST = 200
 _PLAIN = re.compile(r'[^\s",():]+')
 _NAME = r'"(?:[^"\\]|\\.)*"|[^\s",():]+'

@@ -5,7 +5,6 @@ Text is read from left to right: `A or B except C` takes the days of C from both
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
@@ -15,16 +14,14 @@ from itertools import groupby
 from ostinato.durations import Duration
 from ostinato.errors import TimingError
 from ostinato.timing.base import NO_JITTER, Timing, store
+from ostinato.timing.combination import Combination, check_combinable, refuse_many, size_of
 from ostinato.timing.dates import Dates, DaySet
 from ostinato.timing.days_off import days_off_remarks
 from ostinato.timing.searching import bounded, count_step, following, preceding
 from ostinato.timing.unions import count_together, few_beside_one
 from ostinato.timing.zones import Zone, as_utc, check_zone, local_date, stretch_of_day, stretches_of_day
 
-__all__ = ["Combination", "Except", "Or", "check_combinable", "refuse_many", "size_of"]
-
-_MOST_PARTS = 20
-"""A combination joins so many timings and lists of dates at most."""
+__all__ = ["Except", "Or"]
 
 _TICK = timedelta(microseconds=1)
 _DAY = timedelta(days=1)
@@ -34,80 +31,6 @@ _LONGEST_SEARCH = timedelta(days=50 * 366)
 # Of several parts that have to be searched, days near by are looked at first: so many of them.
 _FIRST_LOOKS = (2, 16, 128, 1024)
 _PROBE = datetime(2000, 1, 1, tzinfo=UTC)
-
-
-def check_combinable(*timings: Timing) -> None:
-    """Refuse what has no due times of its own to choose from, and what is said of a whole timing."""
-    for timing in timings:
-        if timing.runs is not None:
-            raise TimingError(f"'until {timing.runs} runs' is of the whole timing, and stands at its end")
-        if timing.after_finish is not None:
-            raise TimingError(
-                f"{timing.text!r} counts from the end of a run and cannot be combined",
-                hint=timing.text.replace(" after finish", ""),
-            )
-        if timing.follows:
-            raise TimingError(
-                f"{timing.text!r} has no due times and cannot be combined",
-                hint="two schedules with the same work, one of them by the clock",
-            )
-
-
-def refuse_many(parts: int) -> None:
-    """Refuse a combination of more parts than anybody reads."""
-    if parts > _MOST_PARTS:
-        raise TimingError(
-            f"more than {_MOST_PARTS} timings are joined: take several schedules, or lists in one part "
-            "(weekly mon,thu 09:00, except 12-24,12-25,12-26)"
-        )
-
-
-def size_of(part: Timing | DaySet) -> int:
-    """Of how many timings and sets of days it is made."""
-    return part.size if isinstance(part, Combination) else 1
-
-
-@dataclass(frozen=True, slots=True, init=False, repr=False)
-class Combination(Timing):
-    """What follows from its parts, found once: a combination of combinations would ask them over and over."""
-
-    size: int = field(compare=False)
-    wants: bool = field(compare=False)
-    nameless: bool = field(compare=False)
-    own_zone: str | None = field(compare=False)
-
-    @property
-    def zone(self) -> str | None:
-        return self.own_zone
-
-    @property
-    def wants_zone(self) -> bool:
-        return self.wants
-
-    @property
-    def wants_name(self) -> bool:
-        return self.nameless
-
-    @property
-    def calendars(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(name for part in self._timings() for name in part.calendars))
-
-    @property
-    def wants_calendars(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(name for part in self._timings() for name in part.wants_calendars))
-
-    @property
-    def owns_zone(self) -> bool:
-        timings = self._timings()
-        zones = {timing.zone for timing in timings if timing.zone is not None}
-        return len(zones) > 1 or any(timing.owns_zone for timing in timings)
-
-    @abstractmethod
-    def _timings(self) -> Sequence[Timing]:
-        """The timings that it is made of."""
-
-    def _words(self) -> str:
-        return self.text_within(self.zone)
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)

@@ -18,7 +18,8 @@ from ostinato.timing.base import Timing
 from ostinato.timing.bounds import Bounded, Limited
 from ostinato.timing.calendar import CalendarTiming, DailyAt, Monthly, Quarterly, Weekly
 from ostinato.timing.calendar_days import folded
-from ostinato.timing.combine import Except, Or, refuse_many
+from ostinato.timing.combination import refuse_many
+from ostinato.timing.combine import Except, Or
 from ostinato.timing.cron import Cron
 from ostinato.timing.dates import Dates, read_day
 from ostinato.timing.day_set_words import DAY_SET, read_day_sets, says_day_set

@@ -16,6 +16,7 @@ from ostinato.models.declared import ENABLED
 from ostinato.models.policy import Policy, load_policy, policy_text
 from ostinato.models.schedule import Schedule, ScheduleDraft
 from ostinato.service.audit import changed_by
+from ostinato.service.calendars import CalendarService
 from ostinato.service.lanes import LaneService
 from ostinato.service.notifications import NotificationService
 from ostinato.service.projects import ProjectService
@@ -25,6 +26,7 @@ from ostinato.service.schedules.upstreams import check_upstreams
 from ostinato.stores.base import Store
 from ostinato.stores.drafts import counts_anew
 from ostinato.timing.calendar_days import folded
+from ostinato.timing.zones import check_zone
 
 __all__ = ["DraftChecks"]
 
@@ -44,6 +46,7 @@ class DraftChecks:
         lanes: LaneService,
         projects: ProjectService,
         notifications: NotificationService,
+        calendars: CalendarService,
         code: Code,
     ) -> None:
         self._store = store
@@ -51,6 +54,7 @@ class DraftChecks:
         self._lanes = lanes
         self._projects = projects
         self._notifications = notifications
+        self._calendars = calendars
         self._code = code
 
     async def batches(self, specs: Iterable[ScheduleSpec], now: Micros) -> AsyncIterator[list[ScheduleDraft]]:
@@ -60,7 +64,8 @@ class DraftChecks:
         names: set[str] = set()
         for index, spec in enumerate(specs, 1):
             work = await stored_work(spec.work, self._code)
-            drafted = make_draft(spec if work is spec.work else replace(spec, work=work), self._zone, now, self._code)
+            resolved = await self.resolved(spec if work is spec.work else replace(spec, work=work), now)
+            drafted = make_draft(resolved, self._zone, now, self._code)
             drafted.by = drafted.made_by = changed_by()
             if drafted.project is not None and drafted.project not in projects:
                 await self._projects.get(drafted.project)
@@ -76,6 +81,11 @@ class DraftChecks:
                 await asyncio.sleep(0)  # an engine on this loop must not start late because of us
         if batch:
             yield batch
+
+    async def resolved(self, spec: ScheduleSpec, now: Micros) -> ScheduleSpec:
+        """The same with the dates of the calendars that its timing names."""
+        timing = await self._calendars.resolved(spec.timing, check_zone(spec.tz or self._zone), now)
+        return spec if timing is spec.timing else replace(spec, timing=timing)
 
     async def _checked(self, draft: ScheduleDraft, spec: ScheduleSpec, before: Collection[str]) -> ScheduleDraft | None:
         """Put the draft into a lane that exists; its channels must exist, and a new one must have a due time, and pass

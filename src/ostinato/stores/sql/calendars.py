@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar
 from ostinato.clock import Micros, from_micros, to_micros
 from ostinato.errors import InvalidInput
 from ostinato.models.calendar import Calendar
+from ostinato.models.ids import RunId
 from ostinato.models.replanning import AheadRun, due_by_calendar
 from ostinato.models.schedule import ScheduleDraft
 from ostinato.stores.drafts import STORED_COLUMNS, StoredSchedule, load_stored
@@ -175,7 +176,8 @@ class Calendars(Generic[C]):
         ahead: dict[int, list[AheadRun]] = {}
         for schedule, *run in await db.fetch(_AHEAD, ids):
             ahead.setdefault(schedule, []).append(AheadRun(*run))
-        moved, taken_back = [], []
+        moved: list[StoredSchedule] = []
+        taken_back: list[RunId] = []
         for one in using:
             timing = with_dates(one.timing, {name: dates})
             if timing == one.timing:
@@ -199,7 +201,7 @@ class Calendars(Generic[C]):
             }
             await db.run(_MOVE, {**columns, "now": now})
 
-    async def _give_back(self, db: C, runs: Sequence[int]) -> None:
+    async def _give_back(self, db: C, runs: Sequence[RunId]) -> None:
         """Take back what was recorded ahead for days that are off now; the next of their sessions go."""
         if runs:
             rows = await db.fetch(_TAKE_BACK, {"runs": runs})
@@ -213,7 +215,7 @@ def _is_planned(one: StoredSchedule) -> bool:
     return bool(one.enabled) and one.broken is None and not one.orphaned and one.remaining != 0
 
 
-def _loaded(row: tuple[Any, ...]) -> Calendar:
+def _loaded(row: Sequence[Any]) -> Calendar:
     name, dates, note, version, made_by, created_at, updated_by, updated_at, schedules = row
     return Calendar(
         name=name,
