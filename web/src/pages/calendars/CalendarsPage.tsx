@@ -26,7 +26,7 @@ export function CalendarsPage() {
         title="Calendars"
         description={
           <>
-            Named sets of dates, on which schedules are not due that say so:{" "}
+            Named sets of dates on which schedules that say so are not due:{" "}
             <code className="font-mono text-xs">daily 09:00 except calendar(office)</code>.
           </>
         }
