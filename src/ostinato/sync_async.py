@@ -22,6 +22,7 @@ from ostinato.models.policy import PolicyOptions
 from ostinato.models.run import Run
 from ostinato.models.task import TaskInfo
 from ostinato.run_handles import MessageHandle, RunHandle
+from ostinato.service.calendars import CalendarService
 from ostinato.service.chains import ChainService
 from ostinato.service.incidents import IncidentService
 from ostinato.service.lanes import LaneService
@@ -39,6 +40,7 @@ from ostinato.wiring import Container, ExecutionCallbacks
 
 __all__ = [
     "Async",
+    "Calendars",
     "Chains",
     "Incidents",
     "Lanes",
@@ -188,6 +190,16 @@ class Projects(SyncAsync[ProjectService, F]):
     get = _verb(ProjectService.get)
     list = _verb(ProjectService.list)
     remove = _verb(ProjectService.remove)
+
+
+class Calendars(SyncAsync[CalendarService, F]):
+    """Calendars: named sets of dates."""
+
+    list = _verb(CalendarService.list)
+    get = _verb(CalendarService.get)
+    set = _verb(CalendarService.set)
+    add = _verb(CalendarService.add)
+    remove = _verb(CalendarService.remove)
 
 
 class Lanes(SyncAsync[LaneService, F]):
@@ -359,6 +371,7 @@ class Resources(SyncAsync[Container, F]):
         self._chains = Chains(form, host, lambda container: container.services.chains)
         self._transactions = Transactions(form, host, lambda container: container.services.transactions)
         self.projects = Projects(form, host, lambda container: container.services.projects)
+        self.calendars = Calendars(form, host, lambda container: container.services.calendars)
         self.lanes = Lanes(form, host, lambda container: container.services.lanes)
         self.sessions = Sessions(form, host, throttle)
         self.tasks = Tasks(form, host, lambda container: container.services.tasks)

@@ -70,7 +70,7 @@ SEEDS = [
 
 
 def fill_shop(folder: Path, now: datetime) -> None:
-    """Schedules with their history, projects, lanes and a paused schedule; nothing is running."""
+    """Schedules with their history, projects, lanes, calendars and a paused schedule; nothing is running."""
     app = Ostinato(f"sqlite:///{folder / 'ostinato.db'}", tz=ZONE)
     for project in ("shop", "website"):
         (folder / project).mkdir()
@@ -78,6 +78,11 @@ def fill_shop(folder: Path, now: datetime) -> None:
     for seed in SEEDS:
         policy = {"keep": Keep(age=timedelta(days=365), count=None), **seed.policy}
         app.schedules.add(seed.name, seed.timing, seed.work, tz=ZONE, project=seed.project, **policy)
+    feasts = ["01-01", "12-24", "12-25", "12-26", "12-31"]
+    trips = [str((now + timedelta(days=days)).date()) for days in (-20, 44, 45, 190)]
+    app.calendars.set("office", [*feasts, *trips], note="nobody is there to answer")
+    app.schedules.edit("send-invoices", timing="weekdays 09:30 except calendar(office)")
+    app.calendars.set("freeze", [str((now - timedelta(days=3)).date())], note="nothing is deployed")
     app.schedules.disable("prune-carts", note="until the new checkout is live")
     app.lanes.set("mail", 4, rate="60/m")
     app.lanes.pause("mail", note="the provider is down")

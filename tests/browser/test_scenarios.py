@@ -28,6 +28,7 @@ ON_AN_EMPTY_SERVER = {
     "add-and-watch": "a schedule is added by typing and its run is watched live",
     "break-and-fix": "a schedule that failed three times is broken until it is fixed",
     "after": "a schedule that runs after another shows who comes before and after it",
+    "calendars": "a calendar is made changed and removed and schedules are planned by it",
     "incidents": "people are told of incidents by channels and rules and see to them",
     "with-errors": "a run that succeeded with errors is marked wherever it is shown",
     "manage": "schedules are found paused backfilled edited and removed",

@@ -77,8 +77,8 @@ def test_every_request_on_the_page_is_granted(admin: Client) -> None:
 
 def test_every_kind_of_work_on_the_page_is_taken(admin: Client) -> None:
     (sample,) = re.findall(r"^```json\n(\[.+?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
-    for work in json.loads(sample):
-        answer = admin.post("/api/schedules", {"name": work["kind"], "timing": "every 5m", "work": work})
+    for number, work in enumerate(json.loads(sample)):
+        answer = admin.post("/api/schedules", {"name": f"{work['kind']}-{number}", "timing": "every 5m", "work": work})
         assert answer.status_code == 201, answer.text
 
 

@@ -72,6 +72,9 @@ def test_a_start_can_be_put_off(admin: Client) -> None:
     [
         ({"work": {"kind": "shell", "command": []}}, "work.command"),
         ({"work": {"kind": "shell", "command": "true", "nice": 40}}, "work.nice"),
+        ({"work": {"kind": "shell", "command": "true", "interpreter": "bash -e"}}, "work.interpreter"),
+        ({"work": {"kind": "shell", "command": ["true"], "interpreter": "bash"}}, "work.interpreter"),
+        ({"work": {"kind": "shell", "command": "#" * 140_000, "interpreter": "node"}}, "work.command"),
         ({"work": {"kind": "shell", "command": "true", "env": {"A=B": "c"}}}, "work.env"),
         ({"work": TASK, "delay": "soon"}, "delay"),
         ({"work": TASK, "delay": "9999999999d"}, "delay"),

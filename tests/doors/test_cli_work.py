@@ -12,6 +12,7 @@ from tests.doors.command_line import CommandLine
 SHELL: dict[str, Any] = {
     "kind": "shell",
     "command": "true",
+    "interpreter": None,
     "env": {},
     "folder": None,
     "user": None,
@@ -69,6 +70,33 @@ def test_a_command_is_added_with_all_that_can_be_said_of_it(cli: CommandLine) ->
         "cpu": 600,
     }
     assert added["policy"]["timeout"] == "5m"
+
+
+def test_what_runs_a_text_is_added_shown_changed_and_taken_away(cli: CommandLine) -> None:
+    added = cli.ok("schedule", "add", "a", "every 5m", "--shell", "print(1)", "--interpreter", "python3", "--json")
+    assert (added.json["work"], added.err) == ({**SHELL, "command": "print(1)", "interpreter": "python3"}, "")
+    assert "interpreter python3" in cli.ok("schedule", "show", "a").out
+    assert _edited(cli, "--interpreter", "/bin/sh")["work"]["interpreter"] == "/bin/sh"
+    refused = cli("schedule", "edit", "a", "--shell", '["true"]')
+    assert (refused.code, "leave out interpreter" in refused.err) == (2, True)
+    assert _edited(cli, "--interpreter", "none")["work"] == {**SHELL, "command": "print(1)"}
+    assert "interpreter" not in cli.ok("schedule", "show", "a").out
+
+
+def test_an_interpreter_that_is_not_on_this_machine_is_told(cli: CommandLine) -> None:
+    told = cli.ok("schedule", "add", "a", "every 5m", "--shell", "x", "--interpreter", "no-such-shell").err
+    assert "there is no interpreter 'no-such-shell' on this machine; runs fail on a node that lacks it" in told
+    (found,) = [one for one in cli.ok("doctor", "--json").json if one["check"] == "interpreters"]
+    assert (found["status"], found["text"]) == ("warn", "'no-such-shell', used by a, is not on this machine")
+    assert "no-such-shell" in cli.ok("schedule", "edit", "a", "--shell", "y").err
+    run = cli("exec", "--shell", "x", "--interpreter", "no-such-shell")
+    assert (run.code, "this node has no interpreter 'no-such-shell'" in run.err) == (1, True)
+    for name, path in (("b", "env:NOWHERE"), ("c", "/bin:/usr/bin")):
+        added = cli.ok(
+            "schedule", "add", name, "every 5m", "--shell", "x", "--interpreter", "sh", "--env", f"PATH={path}"
+        )
+        assert "interpreter" not in added.err
+    assert "'sh'" in cli.ok("schedule", "edit", "c", "--env", "PATH=/nowhere").err
 
 
 def test_a_prompt_is_added_with_all_that_can_be_said_of_it(cli: CommandLine) -> None:
@@ -165,6 +193,9 @@ def test_exactly_one_kind_of_work_must_be_named(cli: CommandLine) -> None:
         (["--shell", "true", "--nice", "99"], "nice cannot be 99"),
         (["--shell", "true", "--nice", "very"], "nice cannot be 'very'"),
         (["--shell", "true", "--memory", "lots"], "memory cannot be 'lots'"),
+        (["--shell", "true", "--interpreter", "bash -e"], "interpreter cannot be 'bash -e'"),
+        (["--shell", '["true"]', "--interpreter", "bash"], "a list of words runs without a shell"),
+        (["--agent", "hi", "--interpreter", "bash"], "--interpreter goes with --shell, not with --agent"),
         (["--shell", "true", "--cpu", "fast"], "'fast' is not a duration"),
         (["--shell", "true", "--env", "NAME"], "write --env NAME=VALUE"),
         (["--agent", "hi", "--context", "mine"], "it is isolated, group or session:NAME"),

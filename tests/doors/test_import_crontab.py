@@ -201,6 +201,24 @@ def test_a_system_crontab_names_users_whose_home_is_the_folder() -> None:
         read_crontab("@daily backup\n", "UTC", has_users=True)
 
 
+@pytest.mark.parametrize("shell", ["", "/bin/bash", "/usr/bin/zsh", "bash", "/opt/wrap", "/usr/bin/perl"])
+def test_commands_run_in_the_shell_of_the_crontab_as_cron_calls_it(shell: str) -> None:
+    text = f"SHELL={shell}\n@daily [ a = a ]\n"
+    (job,) = read_crontab(text, "UTC", has_users=False).jobs
+    work = _work(job)
+    if shell in ("bash", "/opt/wrap", "/usr/bin/perl"):  # which are no shells, or none that cron would find
+        assert (work.command, work.interpreter) == ([shell, "-c", "[ a = a ]"], None)
+    else:
+        assert (work.command, work.interpreter) == ("[ a = a ]", shell or "/bin/sh")
+
+
+def test_commands_keep_crons_sh_though_others_run_in_bash(cli: CommandLine) -> None:
+    (found,) = imported(cli, "@daily echo $0\n").values()
+    assert found["work"]["interpreter"] == "/bin/sh"
+    ran = cli.ok("schedule", "import-crontab", "crontab", "--dry-run", "--json").json
+    assert [one["work"]["interpreter"] for one in ran] == ["/bin/sh"]
+
+
 @pytest.mark.parametrize("shell", ["/bin/sh", "/bin/bash"])
 def test_percent_signs_are_the_input_of_a_command_and_escaped_ones_are_themselves(shell: str, tmp_path: Path) -> None:
     text = f"SHELL={shell}\nGREETING=' hello '\nHOME={tmp_path}\n" + r"@daily pwd; cat; echo \%$GREETING\%%one%%two"

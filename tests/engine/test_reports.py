@@ -15,7 +15,7 @@ import pytest
 
 from ostinato import Ostinato, Run, RunState, Shell
 from ostinato.execution.context import RunContext
-from ostinato.execution.executors import report
+from ostinato.execution.executors import private_places
 from ostinato.execution.executors.report import ReportChannel
 from ostinato.models.output import output_text
 from ostinato.models.run import Progress
@@ -181,7 +181,7 @@ def test_a_folder_that_somebody_tidied_away_is_made_again(memory_app: Ostinato, 
     assert second.totals == {"a": 1}
     go.touch()
     assert first.wait(timeout=60).state is RunState.SUCCEEDED
-    eventually(lambda: report._places.folder is None)
+    eventually(lambda: private_places.PLACES.folder is None)
 
 
 def test_what_a_killed_node_left_behind_is_tidied_away(tmp_path: Path) -> None:
@@ -193,7 +193,7 @@ def test_what_a_killed_node_left_behind_is_tidied_away(tmp_path: Path) -> None:
     for folder in (left, ours, other):
         folder.mkdir()
         os.mkfifo(folder / "report-1")
-    report._tidy(str(tmp_path))
+    private_places._tidy(str(tmp_path))
     assert not left.exists()
     assert ours.exists()
     assert other.exists()
@@ -206,29 +206,29 @@ def test_a_node_that_lives_in_another_container_keeps_its_pipes(tmp_path: Path) 
     theirs.mkdir()
     held = os.open(theirs, os.O_RDONLY)
     fcntl.flock(held, fcntl.LOCK_EX)
-    report._tidy(str(tmp_path))
+    private_places._tidy(str(tmp_path))
     assert theirs.exists()
     os.close(held)
-    report._tidy(str(tmp_path))
+    private_places._tidy(str(tmp_path))
     assert not theirs.exists()
 
 
 def test_the_folder_is_locked_while_it_is_in_use() -> None:
-    places = report._Places()
-    path = places.take()
-    assert report._locked(os.path.dirname(path)) is None
+    places = private_places.PrivatePlaces()
+    path = places.take("report", os.mkfifo)
+    assert private_places._locked(os.path.dirname(path)) is None
     places.give_back(path)
     assert not os.path.exists(os.path.dirname(path))
 
 
 def test_a_fork_makes_its_pipes_in_a_folder_of_its_own() -> None:
-    ours = report._places.take()
+    ours = private_places.PLACES.take("report", os.mkfifo)
     read, write = os.pipe()
     if (child := os.fork()) == 0:
         try:
-            theirs = report._places.take()
+            theirs = private_places.PLACES.take("report", os.mkfifo)
             os.write(write, theirs.encode())
-            report._places.give_back(theirs)
+            private_places.PLACES.give_back(theirs)
         finally:
             os._exit(0)
     os.close(write)
@@ -238,9 +238,9 @@ def test_a_fork_makes_its_pipes_in_a_folder_of_its_own() -> None:
     try:
         assert theirs.startswith(f"{os.path.dirname(os.path.dirname(ours))}/ostinato-{child}-")
         assert os.path.exists(ours)
-        assert report._locked(os.path.dirname(ours)) is None, "the fork took the lock with it"
+        assert private_places._locked(os.path.dirname(ours)) is None, "the fork took the lock with it"
     finally:
-        report._places.give_back(ours)
+        private_places.PLACES.give_back(ours)
 
 
 def test_reports_that_come_fast_are_all_counted(memory_app: Ostinato) -> None:

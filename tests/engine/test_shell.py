@@ -110,7 +110,7 @@ def test_the_settings_say_how_much_is_kept(make_app: MakeApp) -> None:
         ("kill -KILL $$", "was killed by SIGKILL", 137),
         ("kill -SEGV $$", "was killed by SIGSEGV", 139),
         (r"printf '\033[1;31mred\033[0m alert\033]0;title\007'; exit 1", "exited with status 1: red alert", 1),
-        ("no-such-command-anywhere", "exited with status 127: /bin/sh: 1: no-such-command-anywhere: not found", 127),
+        ("no-such-command-anywhere", "no-such-command-anywhere: command not found", 127),
     ],
 )
 def test_a_failure_says_how_it_ended_and_what_it_said_last(
@@ -118,7 +118,7 @@ def test_a_failure_says_how_it_ended_and_what_it_said_last(
 ) -> None:
     run = ended(memory_app, command)
     assert (run.state, run.result) == (RunState.FAILED, {"exit_code": code})
-    assert reason.replace("/bin/sh: 1: ", "") in (run.reason or "").replace("/bin/sh: 1: ", "")
+    assert reason in (run.reason or "")
 
 
 def test_a_failure_is_tried_again(app: Ostinato, tmp_path: Path, fake_clock: FakeClock) -> None:

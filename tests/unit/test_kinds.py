@@ -61,6 +61,7 @@ def test_scripts_see_every_field() -> None:
     assert work_json(Shell("true")) == {
         "kind": "shell",
         "command": "true",
+        "interpreter": None,
         "env": {},
         "folder": None,
         "user": None,

@@ -20,7 +20,7 @@ await scenario(async ({ page, logIn, cli }) => {
   await page.keyboard.press("Escape");
   await keys.waitFor({ state: "hidden" });
 
-  for (const [letter, title] of [["r", "Runs"], ["l", "Lanes"], ["t", "Timeline"], ["m", "Sessions"], ["n", "Nodes"], ["s", "Schedules"]]) {
+  for (const [letter, title] of [["r", "Runs"], ["c", "Calendars"], ["l", "Lanes"], ["t", "Timeline"], ["m", "Sessions"], ["n", "Nodes"], ["s", "Schedules"]]) {
     await page.keyboard.press("g");
     await page.keyboard.press(letter);
     await page.getByRole("heading", { level: 1, name: title }).waitFor();

@@ -16,6 +16,7 @@ const PAGES = [
   ["run", `/runs/${RUN}`],
   ["runs", "/runs"],
   ["timeline", "/timeline"],
+  ["calendars", "/calendars"],
   ["lanes", "/lanes"],
   ["sessions", "/sessions"],
   ["session", "/sessions/chat%3Aada"],

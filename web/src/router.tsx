@@ -56,6 +56,10 @@ const pages = [
     lazy(() => import("@/pages/timeline/TimelinePage"), "TimelinePage"),
   ),
   page(
+    "/calendars",
+    lazy(() => import("@/pages/calendars/CalendarsPage"), "CalendarsPage"),
+  ),
+  page(
     "/lanes",
     lazy(() => import("@/pages/lanes/LanesPage"), "LanesPage"),
   ),

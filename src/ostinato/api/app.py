@@ -29,6 +29,7 @@ from ostinato.api.problems import Unexpected, add_problem_handlers
 from ostinato.api.proxies import ProxyMiddleware
 from ostinato.api.routes import (
     audit,
+    calendars,
     channels,
     incidents,
     kinds,
@@ -81,6 +82,7 @@ _ROUTERS: tuple[APIRouter, ...] = (
     sessions.router,
     nodes.router,
     projects.router,
+    calendars.router,
     channels.router,
     incidents.router,
     tasks.router,

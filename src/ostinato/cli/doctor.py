@@ -271,7 +271,9 @@ def _sleeps(schedule: Schedule, now: datetime) -> bool:
     if not schedule.enabled or schedule.next_run_at is None or schedule.paused_since is not None:
         return False
     try:
-        due = due_by_now(schedule.name, schedule.timing, schedule.zone, to_micros(schedule.anchor_at), to_micros(now))
+        due = due_by_now(
+            schedule.name, schedule.stored_timing, schedule.zone, to_micros(schedule.anchor_at), to_micros(now)
+        )
     except Exception:  # the engine breaks it when it is due, and says why
         return False
     # What is due within the next moment may have been recorded ahead.

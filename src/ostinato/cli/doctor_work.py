@@ -1,4 +1,4 @@
-"""What `ostinato doctor` finds in the work of schedules: folders, agents and tasks that are not there."""
+"""What `ostinato doctor` finds in the work of schedules: folders, agents, interpreters and tasks that are not there."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from ostinato.config import Settings
     from ostinato.models.node import Node
     from ostinato.models.schedule import Schedule
+    from ostinato.models.work import Unreadable
+    from ostinato.models.work_kinds import Work
 
-__all__ = ["examine_work"]
+__all__ = ["examine_work", "missing_interpreter"]
 
 _MOST = 1_000
 """How many queued runs are looked at."""
@@ -31,6 +33,7 @@ def examine_work(
     yield from _queued(database, known, alive)
     yield from _projects(database)
     yield from _agents(schedules, database.app.settings)
+    yield from _interpreters(schedules)
     yield from _kinds()
 
 
@@ -100,6 +103,28 @@ def _agents(schedules: Sequence[Schedule], settings: Settings) -> Iterator[Findi
             good += 1
     if wanted and good == len(wanted):
         yield Finding("agents", "ok", f"found {named(sorted(wanted))}")
+
+
+def missing_interpreter(work: Work | Unreadable) -> str | None:
+    """The interpreter that a command names, if it is not there on this machine."""
+    from ostinato.models.work import Shell
+
+    if not isinstance(work, Shell) or work.interpreter is None:
+        return None
+    path = work.env.get("PATH", os.environ.get("PATH", os.defpath))
+    is_reference = path.startswith(("env:", "file:"))  # which the node reads
+    return None if is_reference or shutil.which(work.interpreter, path=path) else work.interpreter
+
+
+def _interpreters(schedules: Sequence[Schedule]) -> Iterator[Finding]:
+    """Interpreters that commands name."""
+    missing: dict[str, list[str]] = {}
+    for schedule in schedules:
+        if schedule.next_run_at is not None and (name := missing_interpreter(schedule.work)) is not None:
+            missing.setdefault(name, []).append(schedule.name)
+    for name, users in sorted(missing.items()):
+        fix = "install it, or edit the schedules with 'ostinato schedule edit NAME --interpreter …'"
+        yield Finding("interpreters", "warn", f"{name!r}, used by {named(users)}, is not on this machine", fix)
 
 
 def _kinds() -> Iterator[Finding]:

@@ -77,6 +77,11 @@ for _order, (_name, _target, _help) in enumerate(
         ("exec", "execute:execute", _EXEC),
         ("project", "project:app", "Add, list and remove projects, and put schedules into them."),
         (
+            "calendar",
+            "calendar:app",
+            "List, set and remove calendars: named sets of dates on which schedules are not due.",
+        ),
+        (
             "session",
             "session.commands:app",
             "Send messages to sessions and chat in them; list, show, stop and follow them.",

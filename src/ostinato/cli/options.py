@@ -20,6 +20,7 @@ __all__ = [
     "NO_MESSAGE",
     "NO_QUEUE",
     "NO_TLS",
+    "CalendarName",
     "Causes",
     "ChannelName",
     "Common",
@@ -59,6 +60,7 @@ Texts = Annotated[list[str] | None, Parameter(allow_leading_hyphen=True)]
 
 ScheduleName = Annotated[str, Parameter(help="The schedule: its name or its number.")]
 ChannelName = Annotated[str, Parameter(help="The channel.")]
+CalendarName = Annotated[str, Parameter(help="The calendar.")]
 LaneName = Annotated[str, Parameter(help="The lane.")]
 ProjectName = Annotated[str, Parameter(help="The project.")]
 RunNumber = Annotated[int, Parameter(help="The number of the run.")]

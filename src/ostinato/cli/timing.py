@@ -1,4 +1,5 @@
-"""`ostinato timing`: what a text means, when it is due, and what the clock changes do to it. Needs no database."""
+"""`ostinato timing`: what a text means, when it is due, and what the clock changes do to it. Only a calendar needs a
+database."""
 
 from __future__ import annotations
 
@@ -10,6 +11,8 @@ from zoneinfo import ZoneInfo
 from cyclopts import Parameter
 
 from ostinato.cli.console import Column, emit, emit_json, paragraph, table
+from ostinato.cli.open_database import opened
+from ostinato.cli.options import NO_COMMON, Common
 from ostinato.cli.times import full, read_time
 
 __all__ = ["timing"]
@@ -23,7 +26,7 @@ def timing(
     name: str | None = None,
     count: Annotated[int, Parameter(name=["-n", "--count"], show_default=True)] = 5,
     after: str | None = None,
-    json: bool = False,
+    common: Common = NO_COMMON,
 ) -> None:
     """Explain a timing: a sentence, its next due times, and how clock changes affect them.
 
@@ -41,8 +44,6 @@ def timing(
         How many times to show.
     after
         Show the due times after this time instead of after now.
-    json
-        Print JSON.
     """
     from ostinato.clock import SystemClock
     from ostinato.config import load_settings
@@ -53,8 +54,14 @@ def timing(
     local = load_settings().tz
     zone = local if tz is None else check_zone(tz)
     start = None if after is None else read_time(after, zone, field="after")
-    found = TimingService(SystemClock(), local).preview(text, zone=zone, name=name, n=count, after=start)
-    if json:
+    if "calendar" in text.casefold():
+        # Its dates are where the schedules are.
+        with opened(common) as database:
+            timings = database.services.timings
+            found = database.ask(timings.preview_aside(text, zone=zone, name=name, n=count, after=start))
+    else:
+        found = TimingService(SystemClock(), local).preview(text, zone=zone, name=name, n=count, after=start)
+    if common.json:
         emit_json(Preview.of(found))
         return
     paragraph("", found.sentence)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 import msgspec
@@ -16,7 +17,8 @@ from ostinato.durations import duration_text
 from ostinato.execution.context import RunContext
 from ostinato.execution.executors.base import ProcessEnvironment
 from ostinato.execution.executors.group import NotStarted, ProcessGroup, end_of
-from ostinato.execution.executors.shell import LastLine, command_of
+from ostinato.execution.executors.interpreter import called
+from ostinato.execution.executors.shell import LastLine
 from ostinato.execution.outcome import Blame, Outcome, OutcomeKind
 from ostinato.execution.output import readable
 from ostinato.execution.resources import starved
@@ -46,27 +48,38 @@ async def ask_gate(
     gate: Gate, process_environment: ProcessEnvironment, context: RunContext, kill_seconds: float
 ) -> GateResult | Outcome:
     """Run the gate to its end. A cancel of this coroutine ends its processes too."""
-    answer = _Answer(context)
     try:
-        group = await ProcessGroup.start(
-            command_of(gate.command),
-            folder=process_environment.folder,
-            environment=process_environment.environment,
-            stdout=answer.add,
-            stderr=answer.complain,
-            kill_seconds=kill_seconds,
-        )
+        with called(gate.command) as command:
+            return await _ask(command, gate.timeout, process_environment, context, kill_seconds)
     except NotStarted as error:
         return starved(f"its gate: {error}") if error.may_pass else _failed(str(error))
+
+
+async def _ask(
+    command: list[str],
+    timeout: timedelta,
+    process_environment: ProcessEnvironment,
+    context: RunContext,
+    kill_seconds: float,
+) -> GateResult | Outcome:
+    answer = _Answer(context)
+    group = await ProcessGroup.start(
+        command,
+        folder=process_environment.folder,
+        environment=process_environment.environment,
+        stdout=answer.add,
+        stderr=answer.complain,
+        kill_seconds=kill_seconds,
+    )
     # In real time, whatever the clock says: it is this process that waits.
-    timer = asyncio.get_running_loop().call_later(gate.timeout.total_seconds(), group.terminate)
+    timer = asyncio.get_running_loop().call_later(timeout.total_seconds(), group.terminate)
     try:
         status = await group.wait()
     finally:
         timer.cancel()
     if group.was_terminated:
         answer.show_all()
-        return _failed(f"it took longer than {duration_text(gate.timeout)}")
+        return _failed(f"it took longer than {duration_text(timeout)}")
     if status != 0:
         answer.show_all()
         last = answer.last_line.text

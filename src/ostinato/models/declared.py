@@ -17,6 +17,7 @@ from msgspec import Struct
 from ostinato.clock import Micros, from_micros
 from ostinato.models.policy import plain
 from ostinato.models.policy_fields import POLICIES
+from ostinato.timing.calendar_days import folded
 from ostinato.timing.zones import local_text
 
 __all__ = [
@@ -82,7 +83,7 @@ def declared_fields(
         policies = _decode_policy(policy)
     except msgspec.DecodeError:
         policies = {}
-    return {TIMING: [timing, zone], WORK: work, PROJECT: project, ENABLED: enabled, **policies}
+    return {TIMING: [folded(timing), zone], WORK: work, PROJECT: project, ENABLED: enabled, **policies}
 
 
 def load_declared(text: str | None) -> dict[str, Said] | None:

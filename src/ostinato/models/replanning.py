@@ -1,18 +1,23 @@
-"""What a clock that was set back means for a schedule, pure: when it is due by the clock of now.
+"""What a clock that was set back, or another calendar, means for a schedule, pure: when it is due by now.
 
-The engine's replanner asks for whole schedules, the stores for rows that cover due times which have not come.
+The engine's replanner asks for whole schedules, the stores for rows that cover due times which have not come, and for
+what uses a calendar that was changed.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ostinato.clock import Micros, from_micros, micros_of, to_micros
-from ostinato.models.ids import ScheduleId
-from ostinato.models.schedule import DueSchedule
+from ostinato.errors import OstinatoError
+from ostinato.models.ids import RunId, ScheduleId
+from ostinato.models.schedule import DueSchedule, ScheduleDraft
+from ostinato.models.states import RunState
 from ostinato.timing import parse_timing
 
-__all__ = ["Replan", "due_by_now", "has_come", "replan"]
+__all__ = ["AheadRun", "CalendarPlan", "Replan", "due_by_calendar", "due_by_now", "has_come", "replan"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,3 +62,39 @@ def has_come(schedule: DueSchedule, first: Micros, now: Micros) -> tuple[Micros,
     if last is None or to_micros(last) <= first:
         return first, 1
     return to_micros(last), 1 + timing.count_between(from_micros(first), last)
+
+
+class AheadRun(NamedTuple):
+    """A run that was recorded for a due time that has not come."""
+
+    id: RunId
+    due_at: Micros
+    state: str
+
+
+class CalendarPlan(NamedTuple):
+    """When a schedule is due next, once a calendar of its has other dates."""
+
+    next_at: Micros | None
+    taken_back: Sequence[RunId] = ()
+    """Queued runs whose due time is on a day that is off now."""
+
+
+def due_by_calendar(schedule: ScheduleDraft, is_planned: bool, ahead: Sequence[AheadRun], now: Micros) -> CalendarPlan:
+    """The plan of a schedule whose timing has the new dates. Its grid stays where it is, and so does what was due
+    before now and nobody has answered, unless its day is off. One that is not planned by its timing stays as it is.
+    """
+    if not is_planned:
+        return CalendarPlan(schedule.next_at)
+    try:
+        timing = parse_timing(schedule.timing, tz=schedule.zone, name=schedule.name, stored=True).anchored(
+            from_micros(schedule.anchor_at)
+        )
+        off = [run.id for run in ahead if run.state == RunState.QUEUED and not timing.is_due(from_micros(run.due_at))]
+        answered = [run.due_at for run in ahead if run.id not in off]
+        overdue = schedule.next_at is not None and schedule.next_at <= now
+        since = schedule.next_at - 1 if overdue and schedule.next_at is not None else max([now, *answered])
+        due = timing.next_after(from_micros(since))
+    except OstinatoError:
+        return CalendarPlan(schedule.next_at)  # the ticker breaks it when it is due, and says why
+    return CalendarPlan(None if due is None else to_micros(due), off)

@@ -60,7 +60,7 @@ class Schedule:
     id: ScheduleId
     name: str
     timing: str
-    """Its text form."""
+    """Its text form. The dates of a calendar are not in it, only its name."""
     zone: str
     """The IANA name of the zone of its wall clock."""
     sentence: str
@@ -114,6 +114,14 @@ class Schedule:
     follows: bool = False
     """Whether it runs after other schedules, and so has no due times of its own."""
 
+    resolved_timing: str | None = None
+    """The text form with the dates of its calendars; None if it has none."""
+
+    @property
+    def stored_timing(self) -> str:
+        """The text form that says when it is due, wherever it is read."""
+        return self.timing if self.resolved_timing is None else self.resolved_timing
+
     @property
     def late(self) -> bool:
         """Whether it has not succeeded for longer than its `fresh` allows, and people were told."""
@@ -147,7 +155,7 @@ class Schedule:
     @property
     def anchored_timing(self) -> Timing:
         """Its timing as the engine counts: a grid begins at its anchor. TimingError if it cannot be read."""
-        return parse_timing(self.timing, tz=self.zone, name=self.name, stored=True).anchored(self.anchor_at)
+        return parse_timing(self.stored_timing, tz=self.zone, name=self.name, stored=True).anchored(self.anchor_at)
 
     @property
     def revision(self) -> Revision:

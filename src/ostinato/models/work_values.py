@@ -14,6 +14,7 @@ from typing import Annotated, Any, ClassVar
 
 from ostinato.durations import duration_text
 from ostinato.errors import InvalidInput
+from ostinato.models.interpreters import check_interpreter
 from ostinato.models.policy_values import Retry, check_key, check_session, positive_duration
 from ostinato.models.work_checks import (
     check_command,
@@ -73,20 +74,28 @@ GivenCall = tuple[Sequence[Any], Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Shell(ProcessWork):
-    """Run a command: a text goes through `sh -c`, a list is executed as it is.
+    """Run a command: a text goes through its interpreter, a list is executed as it is.
 
-    `env` may hold references to secrets (`env:NAME`, `file:PATH`). `folder` counts from the project's. `memory` is in
-    bytes or such as "512MB", `cpu` in seconds of processor time.
+    `interpreter` is bash where the node has it and else sh, unless a name or a path is given, such as "python3". `env`
+    may hold references to secrets (`env:NAME`, `file:PATH`). `folder` counts from the project's. `memory` is in bytes
+    or such as "512MB", `cpu` in seconds of processor time.
     """
 
     kind: ClassVar[str] = "shell"
     command: Annotated[
         str | list[str],
         _seen(
-            "A text for a shell, or the program and its arguments.",
-            written="The command to run, through sh; a JSON array of strings is run without a shell.",
+            "A text for its interpreter, or the program and its arguments.",
+            written="The command to run, a text for bash; a JSON array of strings runs without a shell.",
         ),
     ]
+    interpreter: Annotated[
+        str | None,
+        _seen(
+            "What runs the text: a name such as sh, zsh or python3, or a whole path.",
+            otherwise="bash where the node has it, else sh",
+        ),
+    ] = field(default=None, kw_only=True)
     env: Annotated[dict[str, str], _ENV] = field(default_factory=dict)
     folder: Annotated[str | None, _FOLDER] = None
     user: Annotated[str | None, _seen("The user to run it as; the engine must run as root.")] = None
@@ -107,6 +116,7 @@ class Shell(ProcessWork):
 
     def __post_init__(self) -> None:
         check_command(self.command, "command")
+        check_interpreter(self.interpreter, self.command)
         check_env(self.env)
         check_text("folder", self.folder)
         check_text("user", self.user)

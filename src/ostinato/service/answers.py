@@ -242,7 +242,7 @@ def run_answer(run: RunModel, zone: str | None = None, *, blocked_by: BlockedBy 
     return Run.of(run, work=_work(run.work), zone=run.zone or zone, cut=run.cut or UNSET, blocked_by=blocked_by)
 
 
-@answer_of(ScheduleModel, "anchor_at", "made_by", "active", "declared", "overrides")
+@answer_of(ScheduleModel, "anchor_at", "made_by", "active", "declared", "overrides", "resolved_timing")
 class Schedule(Answer):
     """A durable, named row: timing, work and policy."""
 

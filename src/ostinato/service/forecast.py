@@ -94,7 +94,7 @@ def of_schedule(schedule: Schedule) -> ScheduleForecast | None:
     """What comes of a schedule; None if it is not due."""
     if schedule.next_run_at is None:
         return None
-    times, pattern = _anchored(schedule.name, schedule.timing, schedule.zone, to_micros(schedule.anchor_at))
+    times, pattern = _anchored(schedule.name, schedule.stored_timing, schedule.zone, to_micros(schedule.anchor_at))
     return ScheduleForecast(schedule.name, to_micros(schedule.next_run_at), schedule.remaining, times, pattern)
 
 

@@ -12,6 +12,7 @@ from ostinato.models.session_options import SessionDefaults
 from ostinato.service.access import AccessService
 from ostinato.service.audit import AuditService
 from ostinato.service.blocking import Blocking
+from ostinato.service.calendars import CalendarService
 from ostinato.service.chains import ChainService
 from ostinato.service.chats import ChatService
 from ostinato.service.check_ins import CheckInService
@@ -61,9 +62,10 @@ class Services:
         self.projects = ProjectService(store, clock)
         self.notifications = NotificationService(store, clock, zone, self.projects, sender)
         self.blocking = Blocking(store, clock, zone)
+        self.calendars = CalendarService(store, clock, zone)
         places = (self.lanes, self.projects, self.notifications)
         removal_seconds = tuning.removal_stop_seconds
-        self.schedules = ScheduleService(store, clock, zone, *places, code, removal_seconds, listeners)
+        self.schedules = ScheduleService(store, clock, zone, *places, self.calendars, code, removal_seconds, listeners)
         key_seconds = tuning.key_free_seconds
         known = KnownTasks(store, clock, code)
         self.runs = RunService(
@@ -82,7 +84,7 @@ class Services:
         self.idempotency = IdempotencyService(store, clock)
         self.upkeep = UpkeepService(store, clock)
         self.tasks = TaskService(store, clock, code)
-        self.timings = TimingService(clock, zone)
+        self.timings = TimingService(clock, zone, self.calendars)
         self.overview = OverviewService(store, clock, zone, self.blocking)
         self.timeline = TimelineService(store, clock, zone, self.projects, tuning)
         self.why = WhyService(store, clock, zone, self.blocking)

@@ -1,4 +1,4 @@
-"""Timings: what a text means, when it is due, and what the clock changes do to it. Needs no database."""
+"""Timings: what a text means, when it is due, and what the clock changes do to it. Only a calendar needs a database."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from ostinato.clock import Clock, from_micros
+from ostinato.clock import Clock, from_micros, to_micros
 from ostinato.errors import InvalidInput, TimingError
+from ostinato.service.calendars import CalendarService
 from ostinato.timing import Timing, parse_timing
+from ostinato.timing.calendar_days import folded
 from ostinato.timing.searching import at_most
 from ostinato.timing.zones import check_zone
 
@@ -39,14 +41,15 @@ class Preview:
 class TimingService:
     """What can be asked of a timing."""
 
-    def __init__(self, clock: Clock, zone: str) -> None:
+    def __init__(self, clock: Clock, zone: str, calendars: CalendarService | None = None) -> None:
+        self._calendars = calendars
         self._clock = clock
         self._zone = zone
         self._one = asyncio.Semaphore(1)
 
     def preview(
         self,
-        timing: str,
+        timing: Timing | str,
         *,
         zone: str | None = None,
         name: str | None = None,
@@ -58,19 +61,30 @@ class TimingService:
             raise InvalidInput(f"n cannot be {n}", field="n", hint=f"give 1 to {_MOST}")
         home = self._zone if zone is None else check_zone(zone)
         start = from_micros(self._clock.now()).replace(microsecond=0) if after is None else after
-        found = parse_timing(timing, tz=home, name=name, now=start)
+        if isinstance(timing, str):
+            found, text = parse_timing(timing, tz=home, name=name, now=start), timing
+        else:
+            found, text = timing if name is None else timing.named(name), timing.text
+        for calendar in found.wants_calendars:
+            raise TimingError(
+                f"the dates of calendar {calendar!r} are in a database, and none was asked",
+                text=text,
+                position=max(text.casefold().find("calendar"), 0),
+            )
         if found.wants_name:
             raise TimingError(
                 "an H is chosen by the name of the schedule, which is not known here: give its name",
-                text=timing,
-                position=_place_of_h(timing),
+                text=text,
+                position=_place_of_h(text),
             )
         times, remarks = _next_times(found, start, n), found.remarks(start, n)
-        return Preview(found.text_within(found.zone), found.zone or home, found.explain(), times, remarks, start)
+        return Preview(
+            folded(found.text_within(found.zone)), found.zone or home, found.explain(), times, remarks, start
+        )
 
     async def preview_aside(
         self,
-        timing: str,
+        timing: Timing | str,
         *,
         zone: str | None = None,
         name: str | None = None,
@@ -83,6 +97,10 @@ class TimingService:
             with at_most(_DAYS):
                 return self.preview(timing, zone=zone, name=name, n=n, after=after)
 
+        if self._calendars is not None:
+            home = self._zone if zone is None else check_zone(zone)
+            start = self._clock.now() if after is None else to_micros(after)
+            timing = await self._calendars.resolved(timing, home, start)
         async with self._one:
             return await asyncio.to_thread(limited)
 

@@ -2,7 +2,8 @@
 
 `stores.sqlite` and `stores.postgres` answer them, both by way of `stores.sql`; `testing.store_suite` has the rules that
 they keep, and any other store too. The engine and the services know only this page, and what it takes from access.py,
-check_ins.py, notifications.py, quarantine.py, runs.py, schedules.py, sessions.py, transactions.py and upkeep.py.
+calendars.py, check_ins.py, notifications.py, quarantine.py, runs.py, schedules.py, sessions.py, transactions.py and
+upkeep.py.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from ostinato.models.node import Node, NodeBeat
 from ostinato.models.project import Project, ProjectContext
 from ostinato.models.run import Ending
 from ostinato.stores.access import AccessStore
+from ostinato.stores.calendars import CalendarStore
 from ostinato.stores.check_ins import CheckedIn, CheckInStore, LateCheckIns
 from ostinato.stores.notifications import NotificationStore, Parcel, Settled
 from ostinato.stores.quarantine import QuarantineStore
@@ -51,6 +53,7 @@ __all__ = [
     "NOTHING_TOLD",
     "RECORDED_AHEAD",
     "Bound",
+    "CalendarStore",
     "CallerConnection",
     "Cancelled",
     "CheckInStore",
@@ -259,6 +262,9 @@ class Store(Protocol):
 
     @property
     def projects(self) -> ProjectStore: ...
+
+    @property
+    def calendars(self) -> CalendarStore: ...
 
     @property
     def lanes(self) -> LaneStore: ...

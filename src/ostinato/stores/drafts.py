@@ -30,6 +30,7 @@ from ostinato.models.declared import (
 from ostinato.models.policy import Policy, load_policy, policy_text
 from ostinato.models.schedule import ScheduleDraft
 from ostinato.timing import parse_timing
+from ostinato.timing.calendar_days import folded
 
 __all__ = [
     "STORED_COLUMNS",
@@ -100,7 +101,12 @@ def _declared(known: StoredSchedule, draft: ScheduleDraft, now: Micros) -> Sched
     before = load_declared(known.declared) if known.owner == "code" else None
     says = _says(draft)
     declared, changed = declare(before, says, now)
-    if before is not None and not draft.names_zone and TIMING in before and before[TIMING].value[0] == draft.timing:
+    if (
+        before is not None
+        and not draft.names_zone
+        and TIMING in before
+        and before[TIMING].value[0] == folded(draft.timing)
+    ):
         changed -= {TIMING}  # another machine has another zone: the code says what it said
     overrides: dict[str, Override] = {}
     if before is not None:

@@ -34,6 +34,7 @@ from ostinato.models.work import Unreadable, load_work
 from ostinato.plurals import whole
 from ostinato.stores.rules import UNREADABLE
 from ostinato.timing import parse_timing
+from ostinato.timing.calendar_days import calendars_in, folded
 from ostinato.timing.zones import local_text
 from ostinato.trace_context import trace_id_of
 
@@ -368,7 +369,7 @@ def _sentence(timing: str, zone: str) -> tuple[str, str | None, bool]:
         found = parse_timing(timing, tz=zone, stored=True)
         return found.explain(), None, found.wants_name
     except TimingError as error:
-        return "", f"its timing {timing!r} is not readable: {error.message}", False
+        return "", f"its timing {folded(timing)!r} is not readable: {error.message}", False
 
 
 def load_schedule(row: Row, last_run: Run | None, active: bool) -> Schedule:
@@ -407,7 +408,7 @@ def load_schedule(row: Row, last_run: Run | None, active: bool) -> Schedule:
     return Schedule(
         id=ScheduleId(id),
         name=name,
-        timing=timing,
+        timing=folded(timing),
         zone=zone,
         sentence=sentence,
         work=work,
@@ -441,6 +442,7 @@ def load_schedule(row: Row, last_run: Run | None, active: bool) -> Schedule:
         overrides=overrides,
         changes=changes,
         follows=bool(follows),
+        resolved_timing=timing if calendars_in(timing) else None,
     )
 
 

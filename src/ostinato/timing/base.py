@@ -6,7 +6,7 @@ The kinds are in `at.py`, `every.py`, `cron.py`, `calendar.py` and `combine.py`;
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
@@ -21,7 +21,7 @@ from ostinato.timing.zones import Zone, as_utc, microseconds_of
 if TYPE_CHECKING:
     from ostinato.timing.bounds import Bounded, Limited
     from ostinato.timing.combine import Except, Or
-    from ostinato.timing.dates import Dates
+    from ostinato.timing.dates import Dates, DaySet
 
 __all__ = ["NO_JITTER", "Timing", "jitter_fields", "store"]
 
@@ -131,6 +131,16 @@ class Timing(ABC):
         return False
 
     @property
+    def calendars(self) -> tuple[str, ...]:
+        """The calendars on whose days it is not due."""
+        return ()
+
+    @property
+    def wants_calendars(self) -> tuple[str, ...]:
+        """Those of them whose dates it has not: until it gets them, nobody can say when it is due."""
+        return ()
+
+    @property
     def after_finish(self) -> timedelta | None:
         """The interval when it counts from the end of the last run, else None."""
         return None
@@ -218,6 +228,10 @@ class Timing(ABC):
         """What is chosen by the name of a schedule (`H` in cron) gets this one; all others stay as they are."""
         return self
 
+    def with_calendars(self, known: Mapping[str, Dates]) -> Timing:
+        """Give these calendars the dates that they have now; all others stay as they are."""
+        return self
+
     def with_jitter(self, jitter: Duration, stable: bool = False) -> Timing:
         """The same timing with this jitter, where it has none yet."""
         added = jitter_fields(jitter, stable)
@@ -245,7 +259,7 @@ class Timing(ABC):
 
         return Or(self, other)
 
-    def __sub__(self, days: Timing | Dates) -> Except:
+    def __sub__(self, days: Timing | DaySet) -> Except:
         from ostinato.timing.combine import Except
 
         return Except(self, days)
@@ -262,12 +276,13 @@ class Timing(ABC):
 
         return Limited(self, runs)
 
-    def except_dates(self, days: Iterable[str | date] | str) -> Except:
-        """Not on these local dates: `2026-12-25`, or `12-25` for every year."""
+    def except_dates(self, days: Iterable[str | date] | str | DaySet) -> Except:
+        """Not on these local dates: `2026-12-25`, or `12-25` for every year; `Holidays("DE-BY")`, those of a
+        calendar."""
         from ostinato.timing.combine import Except
-        from ostinato.timing.dates import Dates
+        from ostinato.timing.dates import Dates, DaySet
 
-        return Except(self, Dates(days))
+        return Except(self, days if isinstance(days, DaySet) else Dates(days))
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.text_within(self.zone)!r}{f' {self.zone}' if self.zone else ''}>"

@@ -6,7 +6,7 @@ that stands before it. A timing cannot know how often it ran: whoever stores a s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 
@@ -15,7 +15,8 @@ from ostinato.errors import TimingError
 from ostinato.timing.at import At, moment_text
 from ostinato.timing.base import Timing, store
 from ostinato.timing.calendar import CalendarTiming
-from ostinato.timing.combine import Combination, check_combinable, size_of
+from ostinato.timing.combination import Combination, check_combinable, size_of
+from ostinato.timing.dates import Dates
 from ostinato.timing.every import Every
 from ostinato.timing.explain import date_phrase, moment_phrase
 from ostinato.timing.zones import Zone, as_utc, check_zone, start_of_day, stretches_of_day
@@ -95,6 +96,9 @@ class Bounded(Combination):
 
     def named(self, name: str) -> Timing:
         return self._mapped(lambda base: base.named(name), self.tz)
+
+    def with_calendars(self, known: Mapping[str, Dates]) -> Timing:
+        return self._mapped(lambda base: base.with_calendars(known), self.tz)
 
     def start_delay(self, name: str, due: datetime, random: Callable[[], float]) -> timedelta:
         return self.base.start_delay(name, due, random)
@@ -188,6 +192,9 @@ class Limited(Combination):
 
     def named(self, name: str) -> Timing:
         return self._mapped(lambda base: base.named(name))
+
+    def with_calendars(self, known: Mapping[str, Dates]) -> Timing:
+        return self._mapped(lambda base: base.with_calendars(known))
 
     def start_delay(self, name: str, due: datetime, random: Callable[[], float]) -> timedelta:
         return self.base.start_delay(name, due, random)

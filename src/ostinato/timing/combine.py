@@ -5,8 +5,7 @@ Text is read from left to right: `A or B except C` takes the days of C from both
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from heapq import merge
@@ -15,15 +14,14 @@ from itertools import groupby
 from ostinato.durations import Duration
 from ostinato.errors import TimingError
 from ostinato.timing.base import NO_JITTER, Timing, store
-from ostinato.timing.dates import Dates
+from ostinato.timing.combination import Combination, check_combinable, refuse_many, size_of
+from ostinato.timing.dates import Dates, DaySet
+from ostinato.timing.days_off import days_off_remarks
 from ostinato.timing.searching import bounded, count_step, following, preceding
 from ostinato.timing.unions import count_together, few_beside_one
 from ostinato.timing.zones import Zone, as_utc, check_zone, local_date, stretch_of_day, stretches_of_day
 
-__all__ = ["Combination", "Except", "Or", "check_combinable", "refuse_many", "size_of"]
-
-_MOST_PARTS = 20
-"""A combination joins so many timings and lists of dates at most."""
+__all__ = ["Except", "Or"]
 
 _TICK = timedelta(microseconds=1)
 _DAY = timedelta(days=1)
@@ -33,72 +31,6 @@ _LONGEST_SEARCH = timedelta(days=50 * 366)
 # Of several parts that have to be searched, days near by are looked at first: so many of them.
 _FIRST_LOOKS = (2, 16, 128, 1024)
 _PROBE = datetime(2000, 1, 1, tzinfo=UTC)
-
-
-def check_combinable(*timings: Timing) -> None:
-    """Refuse what has no due times of its own to choose from, and what is said of a whole timing."""
-    for timing in timings:
-        if timing.runs is not None:
-            raise TimingError(f"'until {timing.runs} runs' is of the whole timing, and stands at its end")
-        if timing.after_finish is not None:
-            raise TimingError(
-                f"{timing.text!r} counts from the end of a run and cannot be combined",
-                hint=timing.text.replace(" after finish", ""),
-            )
-        if timing.follows:
-            raise TimingError(
-                f"{timing.text!r} has no due times and cannot be combined",
-                hint="two schedules with the same work, one of them by the clock",
-            )
-
-
-def refuse_many(parts: int) -> None:
-    """Refuse a combination of more parts than anybody reads."""
-    if parts > _MOST_PARTS:
-        raise TimingError(
-            f"more than {_MOST_PARTS} timings are joined: take several schedules, or lists in one part "
-            "(weekly mon,thu 09:00, except 12-24,12-25,12-26)"
-        )
-
-
-def size_of(part: Timing | Dates) -> int:
-    """Of how many timings and lists of dates it is made."""
-    return part.size if isinstance(part, Combination) else 1
-
-
-@dataclass(frozen=True, slots=True, init=False, repr=False)
-class Combination(Timing):
-    """What follows from its parts, found once: a combination of combinations would ask them over and over."""
-
-    size: int = field(compare=False)
-    wants: bool = field(compare=False)
-    nameless: bool = field(compare=False)
-    own_zone: str | None = field(compare=False)
-
-    @property
-    def zone(self) -> str | None:
-        return self.own_zone
-
-    @property
-    def wants_zone(self) -> bool:
-        return self.wants
-
-    @property
-    def wants_name(self) -> bool:
-        return self.nameless
-
-    @property
-    def owns_zone(self) -> bool:
-        timings = self._timings()
-        zones = {timing.zone for timing in timings if timing.zone is not None}
-        return len(zones) > 1 or any(timing.owns_zone for timing in timings)
-
-    @abstractmethod
-    def _timings(self) -> Sequence[Timing]:
-        """The timings that it is made of."""
-
-    def _words(self) -> str:
-        return self.text_within(self.zone)
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
@@ -144,6 +76,9 @@ class Or(Combination):
 
     def named(self, name: str) -> Timing:
         return self._mapped(lambda part: part.named(name)) if self.nameless else self
+
+    def with_calendars(self, known: Mapping[str, Dates]) -> Timing:
+        return self._mapped(lambda part: part.with_calendars(known))
 
     def with_jitter(self, jitter: Duration, stable: bool = False) -> Timing:
         return self._mapped(lambda part: part.with_jitter(jitter, stable))
@@ -201,13 +136,14 @@ class Or(Combination):
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
 class Except(Combination):
-    """Due when `base` is, but not on the days of `days`: dates, or the days on which another timing is due.
+    """Due when `base` is, but not on the days of `days`: dates, holidays, those of a calendar, or the days on which
+    another timing is due.
 
     A day is a local day of the base's zone; `tz` is only asked where the base has none (`every 5m except 12-25`).
     """
 
     base: Timing
-    days: Dates | Timing
+    days: DaySet | Timing
     tz: str | None
     names_zone: bool = field(compare=False)
     judged_in: str = field(compare=False)
@@ -215,13 +151,13 @@ class Except(Combination):
     def __init__(
         self,
         base: Timing,
-        days: Dates | Timing,
+        days: DaySet | Timing,
         tz: Zone | None = None,
         *,
         jitter: Duration = NO_JITTER,
         stable: bool = False,
     ) -> None:
-        if not isinstance(base, Timing) or not isinstance(days, Dates | Timing):
+        if not isinstance(base, Timing) or not isinstance(days, DaySet | Timing):
             raise TimingError("'except' takes days from a timing", hint="daily 09:00 except 2026-12-25,12-26")
         refuse_many(size_of(base) + size_of(days))
         check_combinable(base, *([days] if isinstance(days, Timing) else []))
@@ -237,12 +173,14 @@ class Except(Combination):
             tz, base = check_zone(tz), base.in_zone(tz)
             days = days.in_zone(tz) if isinstance(days, Timing) else days
         self._store(base, days, tz, names_zone)
-        if not self.nameless and base.next_after(_PROBE) is not None and self._next(_PROBE) is None:
+        # Which dates a calendar has is another's word: what it takes may be all of them.
+        is_open = self.nameless or bool(self.calendars)
+        if not is_open and base.next_after(_PROBE) is not None and self._next(_PROBE) is None:
             raise TimingError(
                 f"{self.text!r} is never due: all its days are excluded", hint="daily 09:00 except weekly sat,sun 00:00"
             )
 
-    def _store(self, base: Timing, days: Dates | Timing, tz: str | None, names_zone: bool) -> None:
+    def _store(self, base: Timing, days: DaySet | Timing, tz: str | None, names_zone: bool) -> None:
         # A zone of its own only where no part has one to judge the days in.
         if any(part.zone or part.wants_zone for part in (base, days) if isinstance(part, Timing)):
             tz = None
@@ -253,6 +191,16 @@ class Except(Combination):
         own = None if wants else zone
         store(self, size=size_of(base) + size_of(days), wants=wants, own_zone=own, judged_in=zone or "UTC")
         store(self, nameless=base.wants_name or (isinstance(days, Timing) and days.wants_name))
+
+    @property
+    def calendars(self) -> tuple[str, ...]:
+        own = self.days.calendars if isinstance(self.days, DaySet) else ()
+        return tuple(dict.fromkeys((*Combination.calendars.__get__(self), *own)))
+
+    @property
+    def wants_calendars(self) -> tuple[str, ...]:
+        own = self.days.calendars if isinstance(self.days, DaySet) and self.days.wants_dates else ()
+        return tuple(dict.fromkeys((*Combination.wants_calendars.__get__(self), *own)))
 
     @property
     def owns_zone(self) -> bool:
@@ -278,6 +226,12 @@ class Except(Combination):
 
     def named(self, name: str) -> Timing:
         return self._mapped(lambda part: part.named(name), self.tz) if self.nameless else self
+
+    def with_calendars(self, known: Mapping[str, Dates]) -> Timing:
+        copy = self._mapped(lambda part: part.with_calendars(known), self.tz)
+        if isinstance(copy.days, DaySet):
+            store(copy, days=copy.days.with_calendars(known))
+        return copy
 
     def with_jitter(self, jitter: Duration, stable: bool = False) -> Timing:
         copy = object.__new__(Except)
@@ -362,7 +316,7 @@ class Except(Combination):
         return root, levels
 
     def _covers(self, day: date) -> bool:
-        if isinstance(self.days, Dates):
+        if isinstance(self.days, DaySet):
             return self.days.covers(day)
         zone = self.days.zone or self.judged_in
         count_step()
@@ -377,7 +331,7 @@ class Except(Combination):
         return sorted((begin - _TICK, end - _TICK) for day in days for begin, end in stretches_of_day(zone, day))
 
     def _days_off(self, first: date, last: date) -> Collection[date]:
-        if isinstance(self.days, Dates):
+        if isinstance(self.days, DaySet):
             return list(self.days.within(first, last))
         zone = self.days.zone or self.judged_in
         # In its own zone a day begins up to a day sooner or later.
@@ -390,7 +344,7 @@ class Except(Combination):
         return found
 
     def text_within(self, zone: str | None) -> str:
-        days = self.days.text if isinstance(self.days, Dates) else _nested(self.days, zone)
+        days = self.days.text if isinstance(self.days, DaySet) else _nested(self.days, zone)
         own = f" in {self.tz}" if self.tz and self.tz != zone else ""
         return f"{self.base.text_within(zone)} except {days}{own}"
 
@@ -400,7 +354,8 @@ class Except(Combination):
         return f"{self.base.phrase()}{joiner} {self.days.days_phrase()}"
 
     def _remarks(self, after: datetime, n: int) -> list[str]:
-        return self.base.remarks(after, n)
+        own = days_off_remarks(self.base, self.days, self.judged_in, after) if isinstance(self.days, DaySet) else []
+        return [*own, *self.base.remarks(after, n)]
 
 
 def _is_due_within(days: Timing, after: datetime, until: datetime) -> bool:

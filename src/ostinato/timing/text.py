@@ -17,9 +17,12 @@ from ostinato.timing.at import At
 from ostinato.timing.base import Timing
 from ostinato.timing.bounds import Bounded, Limited
 from ostinato.timing.calendar import CalendarTiming, DailyAt, Monthly, Quarterly, Weekly
-from ostinato.timing.combine import Except, Or, refuse_many
+from ostinato.timing.calendar_days import folded
+from ostinato.timing.combination import refuse_many
+from ostinato.timing.combine import Except, Or
 from ostinato.timing.cron import Cron
 from ostinato.timing.dates import Dates, read_day
+from ostinato.timing.day_set_words import DAY_SET, read_day_sets, says_day_set
 from ostinato.timing.every import Every
 from ostinato.timing.every_words import FROM
 from ostinato.timing.hints import right_text
@@ -29,8 +32,8 @@ from ostinato.timing.zones import Zone, as_utc, check_zone
 
 __all__ = ["check_reads_back", "parse_timing"]
 
-# The parentheses of `H(0-29)` in cron group nothing.
-_TOKEN = re.compile(r"[()]|(?:\b[hH]\(\d+-\d+\)|[^\s(),]|\s*,\s*)+")
+# The parentheses of `H(0-29)` in cron and of `holidays(DE)` group nothing.
+_TOKEN = re.compile(rf"{DAY_SET}|[()]|(?:\b[hH]\(\d+-\d+\)|[^\s(),]|\s*,\s*)+", re.IGNORECASE)
 _SAME_ZONE = 0.9
 _DATE, _WHOLE_DATE = re.compile(r"\d{4}-\d"), re.compile(r"\d{4}-\d{1,2}-\d{1,2}")
 _UNTIL, _RUNS = ("until", "till", "to"), ("run", "runs", "time", "times", "executions")
@@ -110,7 +113,7 @@ class _Parser:
 
     def __init__(self, text: str, tz: str | None, now: datetime | None, stored: bool = False) -> None:
         self.text, self.tz, self.now, self.stored = text, tz, now, stored
-        if len(text) > _LONGEST:
+        if len(text) > _LONGEST and len(folded(text)) > _LONGEST:
             raise TimingError(f"a text of {len(text)} characters is too long for a timing")
         self.words = [Word(match[0], match.start()) for match in _TOKEN.finditer(text)]
         self.index, self.depth, self.parts = 0, 0, 1
@@ -280,9 +283,13 @@ class _Parser:
         run = self._run()
         if run and run[0].lower == "on":
             run = run[1:]
-        if not run or not re.match(r"\d{1,4}-\d", run[0].raw):
+        is_named = bool(run) and says_day_set(run[0])
+        if not is_named and (not run or not re.match(r"\d{1,4}-\d", run[0].raw)):
             return Except(base, self._simple(run), self.tz).at_home()
         rest, zone, jitter, stable = self._suffix(run)
+        if is_named:
+            made = Except(base, read_day_sets(self.text, rest), zone or self.tz).with_jitter(jitter, stable)
+            return made if zone is not None else made.at_home()
         if len(rest) > 1:
             raise TimingError(
                 "dates are separated by commas",

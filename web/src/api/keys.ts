@@ -9,6 +9,7 @@ export const keys = {
   run: (id: number) => ["runs", "one", id] as const,
   timeline: ["timeline"] as const,
   lanes: ["lanes"] as const,
+  calendars: ["calendars"] as const,
   sessions: ["sessions"] as const,
   session: (key: string) => ["sessions", "one", key] as const,
   nodes: ["nodes"] as const,

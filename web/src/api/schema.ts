@@ -24,6 +24,54 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/calendars": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Calendars
+         * @description All calendars, by name, with the schedules that use them.
+         */
+        get: operations["list_calendars"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/calendars/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Calendar
+         * @description The calendar of this name.
+         */
+        get: operations["get_calendar"];
+        /**
+         * Set Calendar
+         * @description Add a calendar, or give the one of this name these dates; the schedules that use it are planned anew at once.
+         */
+        put: operations["set_calendar"];
+        post?: never;
+        /**
+         * Remove Calendar
+         * @description Remove a calendar that no schedule uses.
+         */
+        delete: operations["remove_calendar"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/channels": {
         parameters: {
             query?: never;
@@ -1518,6 +1566,79 @@ export interface components {
             problem: components["schemas"]["Problem"];
         };
         /**
+         * Calendar
+         * @description A named set of dates. Schedules that say `except calendar(NAME)` are not due on them.
+         */
+        Calendar: {
+            /** Format: date-time */
+            created_at: string;
+            /** @description In order: `2026-12-24`, or `12-24` for every year, which come first. */
+            dates: string[];
+            made_by: string | null;
+            name: string;
+            note: string | null;
+            /** @description Whether it has dates, and all of them have passed. */
+            past: boolean;
+            /** @description The schedules that were planned anew by the change that this answers. */
+            replanned: string[];
+            /** @description The names of those that use it. */
+            schedules: string[];
+            /** Format: date-time */
+            updated_at: string;
+            updated_by: string | null;
+            version: number;
+        };
+        /**
+         * CalendarAnswer
+         * @description A named set of dates. Schedules that say `except calendar(NAME)` are not due on them.
+         */
+        CalendarAnswer: {
+            /** Format: date-time */
+            created_at: string;
+            /** @description In order: `2026-12-24`, or `12-24` for every year, which come first. */
+            dates: string[];
+            made_by: string | null;
+            name: string;
+            note: string | null;
+            /** @description Whether it has dates, and all of them have passed. */
+            past: boolean;
+            /** @description The schedules that were planned anew by the change that this answers. */
+            replanned: string[];
+            /** @description The names of those that use it. */
+            schedules: string[];
+            /** Format: date-time */
+            updated_at: string;
+            updated_by: string | null;
+            version: number;
+            /** @description An IANA name: the zone of its schedule, or of the server's settings. */
+            zone: string;
+        };
+        /**
+         * CalendarDates
+         * @description What a calendar is from now on.
+         */
+        CalendarDates: {
+            /**
+             * Dates
+             * @description Each 2026-12-24, or 12-24 for every year; [] for none.
+             */
+            dates: string[];
+            /**
+             * Note
+             * @description Without it, an existing calendar keeps its own; "" clears it.
+             */
+            note?: string | null;
+        };
+        /**
+         * CalendarList
+         * @description The whole list, and the zone of its times.
+         */
+        CalendarList: {
+            items: components["schemas"]["Calendar"][];
+            /** @description An IANA name: the zone of its schedule, or of the server's settings. */
+            zone: string;
+        };
+        /**
          * Cancel
          * @description Why a run is cancelled.
          */
@@ -2993,12 +3114,12 @@ export interface components {
         };
         /**
          * NewShellWork
-         * @description Run a command: a text goes through `sh -c`, a list is executed as it is.
+         * @description Run a command: a text goes through its interpreter, a list is executed as it is.
          */
         NewShellWork: {
             /**
              * Command
-             * @description A text for a shell, or the program and its arguments.
+             * @description A text for its interpreter, or the program and its arguments.
              */
             command: string | string[];
             /**
@@ -3018,6 +3139,11 @@ export interface components {
              * @description Relative to the project's folder.
              */
             folder?: string | null;
+            /**
+             * Interpreter
+             * @description What runs the text: a name such as sh, zsh or python3, or a whole path.
+             */
+            interpreter?: string | null;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
@@ -3594,7 +3720,7 @@ export interface components {
             sentence: string;
             /** @enum {string} */
             state: "broken" | "finished" | "off" | "on" | "orphaned" | "paused";
-            /** @description Its text form. */
+            /** @description Its text form. The dates of a calendar are not in it, only its name. */
             timing: string;
             /** Format: date-time */
             updated_at: string;
@@ -3718,6 +3844,7 @@ export interface components {
                 [key: string]: string;
             };
             folder: string | null;
+            interpreter: string | null;
             /** @enum {string} */
             kind: "shell";
             /** @description In bytes. */
@@ -4022,6 +4149,367 @@ export interface operations {
             };
             /** @description Not allowed: the role is too low, or the request comes from another page */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The Host of the request is not one of this server's names */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A given value is not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many wrong tokens or codes */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database cannot be reached, or this node is shutting down */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_calendars: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CalendarList"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed: the role is too low, or the request comes from another page */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The Host of the request is not one of this server's names */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A given value is not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many wrong tokens or codes */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database cannot be reached, or this node is shutting down */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_calendar: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Percent-encoded; it may hold slashes. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CalendarAnswer"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed: the role is too low, or the request comes from another page */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The Host of the request is not one of this server's names */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A given value is not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many wrong tokens or codes */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database cannot be reached, or this node is shutting down */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    set_calendar: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Percent-encoded; it may hold slashes. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CalendarDates"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CalendarAnswer"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed: the role is too low, or the request comes from another page */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The Host of the request is not one of this server's names */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A given value is not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many wrong tokens or codes */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database cannot be reached, or this node is shutting down */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    remove_calendar: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Percent-encoded; it may hold slashes. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed: the role is too low, or the request comes from another page */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Its state does not allow this */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
                 headers: {
                     [name: string]: unknown;
                 };

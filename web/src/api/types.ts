@@ -57,6 +57,7 @@ export type BulkAnswer = Schemas["BulkAnswer"];
 export type HistoryDay = Omit<Schemas["HistoryDay"], "states"> & { states: Partial<Record<RunState, number>> };
 export type History = Omit<Schemas["History"], "days"> & { days: HistoryDay[] };
 
+export type Calendar = Schemas["Calendar"];
 export type Lane = Schemas["Lane"];
 export type Session = Schemas["Session"];
 export type SessionEvent = Schemas["Event"];

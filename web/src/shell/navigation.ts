@@ -19,6 +19,7 @@ export const PLACES: readonly Place[] = [
   { to: "/runs", label: "Runs", icon: "activity", keys: "g r", spoken: "All runs" },
   { to: "/incidents", label: "Incidents", icon: "bell", keys: "g i" },
   { to: "/timeline", label: "Timeline", icon: "timeline", keys: "g t", main: true },
+  { to: "/calendars", label: "Calendars", icon: "calendar", keys: "g c" },
   { to: "/lanes", label: "Lanes", icon: "lanes", keys: "g l", main: true },
   { to: "/sessions", label: "Sessions", icon: "inbox", keys: "g m" },
   { to: "/nodes", label: "Nodes", icon: "nodes", keys: "g n" },

@@ -1,7 +1,7 @@
 /** Things as the server would send them, to be changed by each test. */
 
 import { POLICIES } from "@/api/policies";
-import type { AgentWork, KindField, Overview, Policy, Run, Schedule, Session, ShellWork } from "@/api/types";
+import type { AgentWork, Calendar, KindField, Overview, Policy, Run, Schedule, Session, ShellWork } from "@/api/types";
 
 export const sampleRun = (changes: Partial<Run> = {}): Run => ({
   id: 7,
@@ -47,6 +47,7 @@ export const samplePolicy = (changes: Partial<Policy> = {}): Policy => ({
 export const sampleShell = (changes: Partial<ShellWork> = {}): ShellWork => ({
   kind: "shell",
   command: "pg_dump",
+  interpreter: null,
   env: {},
   folder: null,
   user: null,
@@ -68,6 +69,21 @@ export const sampleAgent = (changes: Partial<AgentWork> = {}): AgentWork => ({
   mcp_config: null,
   env: {},
   folder: null,
+  ...changes,
+});
+
+export const sampleCalendar = (changes: Partial<Calendar> = {}): Calendar => ({
+  name: "office",
+  dates: ["12-24", "2026-01-06", "2026-12-24", "2027-01-06"],
+  note: "the days on which we are closed",
+  schedules: ["report", "sync"],
+  made_by: "ada",
+  updated_by: "ada",
+  version: 3,
+  created_at: "2026-03-01T03:00:00Z",
+  updated_at: "2026-03-01T03:00:00Z",
+  past: false,
+  replanned: [],
   ...changes,
 });
 

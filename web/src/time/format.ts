@@ -119,3 +119,9 @@ export function shownOf(shown: number, total: number): string {
   const all = total.toLocaleString("en-US");
   return total > shown ? `${shown.toLocaleString("en-US")} of ${all}` : all;
 }
+
+/** "a, b and c"; of many the first few: "a, b, c, d, e and 7 more". */
+export function listed(names: readonly string[], most = 5): string {
+  const shown = names.length > most ? [...names.slice(0, most), `${names.length - most} more`] : names;
+  return new Intl.ListFormat("en-GB").format(shown);
+}

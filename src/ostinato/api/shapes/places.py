@@ -10,8 +10,9 @@ from ostinato.api.shapes.base import GREATEST, QueryParameters, RequestBody, Tex
 from ostinato.api.shapes.policy import BudgetValue, RetryValue
 from ostinato.api.shapes.work import NewAgent
 from ostinato.models.session import DropName, ModeName
+from ostinato.timing.calendar_days import MOST_DATES
 
-__all__ = ["EventQuery", "LaneChanges", "NewMessage", "NewProject", "PauseLane", "SessionQuery"]
+__all__ = ["CalendarDates", "EventQuery", "LaneChanges", "NewMessage", "NewProject", "PauseLane", "SessionQuery"]
 
 
 class LaneChanges(RequestBody):
@@ -19,6 +20,19 @@ class LaneChanges(RequestBody):
 
     limit: int | None = None
     rate: Annotated[Text | None, Field(description='For example 10/m; "none" removes it.')] = None
+
+
+class CalendarDates(RequestBody):
+    """What a calendar is from now on."""
+
+    dates: Annotated[
+        list[Text],
+        Field(description="Each 2026-12-24, or 12-24 for every year; [] for none.", max_length=MOST_DATES),
+    ]
+    note: Annotated[
+        Text | None,
+        Field(description='Without it, an existing calendar keeps its own; "" clears it.', max_length=10_000),
+    ] = None
 
 
 class PauseLane(RequestBody):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from ostinato.cli.open_database import OpenDatabase, opened
 from ostinato.cli.options import NO_COMMON, Common, ScheduleName
 from ostinato.cli.policy import NO_POLICY, PolicyFlags, policy_options
-from ostinato.cli.schedule.view import tell_next, tell_schedule, warn_of_unknown_task
+from ostinato.cli.schedule.view import tell_next, tell_schedule, warn_of_missing_interpreter, warn_of_unknown_task
 from ostinato.cli.work import NOTHING, edited_work, placed, work_of
 from ostinato.cli.work_flags import NO_WORK, WorkFlags
 from ostinato.errors import InvalidInput, NotFound
@@ -75,6 +75,7 @@ def add(
         before = _known(database, name)
         did, schedule = did_to(database, name, database.services.schedules.add(name, timing, what, **options))
         warn_of_unknown_task(database, schedule)
+        warn_of_missing_interpreter(schedule)
         tell_schedule(database, schedule, f"{did}: {tell_next(database, schedule)}", before, as_json=common.json)
 
 
@@ -140,6 +141,7 @@ def edit(
             raise InvalidInput("nothing to change was given", hint="see 'ostinato schedule edit --help'")
         schedule = database.ask(schedules.edit(name, **changes))
         warn_of_unknown_task(database, schedule)
+        warn_of_missing_interpreter(schedule)
         did = "unchanged" if schedule.version == current.version else "changed"
         tell_schedule(database, schedule, f"{did}: {tell_next(database, schedule)}", current, as_json=common.json)
 

@@ -10,7 +10,7 @@ import socket
 import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Group, Parameter
@@ -253,13 +253,15 @@ def _works(jobs: Sequence[CrontabJob]) -> list[Shell]:
 def _work(job: CrontabJob) -> Shell:
     """Its command, with cron's shell and in cron's folder: the home of its user."""
     from ostinato.cli.schedule.crontab import OF_CRON
+    from ostinato.models.interpreters import calling
     from ostinato.models.work import Shell
 
     said = job.variables
     env = {name: value for name, value in said.items() if name not in OF_CRON and name != "SHELL"}
-    shell = said.get("SHELL", _SHELL)
-    command = job.command if shell == _SHELL else [shell, "-c", job.command]
-    return Shell(command, env=env, folder=said.get("HOME") or _home(job.user), user=job.user)
+    shell, folder = said.get("SHELL") or _SHELL, said.get("HOME") or _home(job.user)
+    if PurePath(shell).is_absolute() and calling(shell).is_as_shells:
+        return Shell(job.command, interpreter=shell, env=env, folder=folder, user=job.user)
+    return Shell([shell, "-c", job.command], env=env, folder=folder, user=job.user)
 
 
 def _home(user: str | None) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ostinato.cli.blocked import blocked_fields
 from ostinato.cli.console import Cell, Column, Styled, emit_json, fields, say, table, warn
+from ostinato.cli.doctor_work import missing_interpreter
 from ostinato.cli.run_view import state_cell, state_text
 from ostinato.cli.times import brief, full, span
 from ostinato.cli.work_view import policy_line, work_cell, work_page
@@ -25,6 +26,7 @@ __all__ = [
     "tell_next",
     "tell_schedule",
     "unknown_task",
+    "warn_of_missing_interpreter",
     "warn_of_no_engine",
     "warn_of_unknown_task",
     "warn_of_unserved",
@@ -77,6 +79,12 @@ def warn_of_unknown_task(database: OpenDatabase, schedule: Schedule) -> None:
     missing = None if schedule.work.needs is None else unknown_task(database, schedule.work.needs)
     if missing is not None:
         warn(missing)
+
+
+def warn_of_missing_interpreter(schedule: Schedule) -> None:
+    """Say it on stderr: it is no error, since it may be there on the node."""
+    if (missing := missing_interpreter(schedule.work)) is not None:
+        warn(f"there is no interpreter {missing!r} on this machine; runs fail on a node that lacks it")
 
 
 def print_schedules(database: OpenDatabase, schedules: Sequence[Schedule], *, as_json: bool, everything: bool) -> None:

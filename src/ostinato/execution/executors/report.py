@@ -10,13 +10,8 @@ that reads is everybody's.
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import fcntl
 import os
 import re
-import shutil
-import tempfile
-import threading
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -26,6 +21,7 @@ import msgspec
 
 from ostinato.errors import InvalidInput
 from ostinato.execution.context import RunContext, checked_total, finite
+from ostinato.execution.executors.private_places import PLACES
 from ostinato.execution.output import readable
 from ostinato.plurals import counted
 
@@ -46,116 +42,7 @@ _MOST_TOTALS = 100
 _LONGEST_NAME = 200
 _SHOWN = 200
 """How many letters of a line that cannot be read are shown, and of why."""
-_FOLDER = re.compile(r"ostinato-(\d+)-.*")
-_IN_MEMORY = "/dev/shm"
 _AMOUNTS = re.compile(r"(\d+(?:\.\d+)?)(?:/(\d+(?:\.\d+)?))?")
-
-
-class _Places:
-    """Named pipes in a folder that is there as long as one of them is. Several engines of one process share it."""
-
-    def __init__(self) -> None:
-        self._made = 0
-        self._made_before = False
-        self._begin_anew()
-
-    def _begin_anew(self) -> None:
-        self._lock = threading.Lock()
-        self.folder: str | None = None
-        self._taken = 0
-        self._held: int | None = None
-        """The open folder, locked while we live: by its number alone, no other container could tell that we do."""
-
-    def forget(self) -> None:
-        """In a fork: what was made belongs to the parent."""
-        held = self._held
-        self._begin_anew()
-        if held is not None:
-            os.close(held)  # the parent's lock stays
-
-    def take(self) -> str:
-        """The path of a new pipe."""
-        with self._lock:
-            self._made += 1
-            if self.folder is not None:
-                with contextlib.suppress(FileNotFoundError):  # somebody tidied up
-                    return self._make(self.folder)
-            # Where nothing is written to a disk, if there is such a place: a pipe has no use for one.
-            place = _IN_MEMORY if os.access(_IN_MEMORY, os.W_OK) else None
-            if not self._made_before:
-                self._made_before = True
-                _tidy(place or tempfile.gettempdir())
-            self._let_go()
-            self.folder, self._taken = tempfile.mkdtemp(prefix=f"ostinato-{os.getpid()}-", dir=place), 0
-            self._held = _locked(self.folder)
-            # Others may pass through, not look: each pipe belongs to the user of its work.
-            os.chmod(self.folder, 0o711)
-            return self._make(self.folder)
-
-    def _let_go(self) -> None:
-        if self._held is not None:
-            os.close(self._held)
-        self.folder = self._held = None
-
-    def _make(self, folder: str) -> str:
-        path = f"{folder}/report-{self._made}"
-        os.mkfifo(path, 0o600)
-        self._taken += 1
-        return path
-
-    def give_back(self, path: str) -> None:
-        """Nobody needs it any more."""
-        with self._lock, contextlib.suppress(FileNotFoundError):
-            folder = os.path.dirname(path)
-            if folder == self.folder:
-                self._taken -= 1
-                if not self._taken:
-                    self._let_go()
-            os.unlink(path)
-            if folder != self.folder:
-                with contextlib.suppress(OSError):  # others of an older folder are still there
-                    os.rmdir(folder)
-
-
-def _tidy(place: str) -> None:
-    """Remove what nodes of this user left behind that were killed."""
-    with contextlib.suppress(OSError):
-        for name in os.listdir(place):
-            found = _FOLDER.fullmatch(name)
-            path = os.path.join(place, name)
-            if not found or _is_alive(int(found[1])) or os.lstat(path).st_uid != os.geteuid():
-                continue
-            if (held := _locked(path)) is not None:
-                shutil.rmtree(path, ignore_errors=True)
-                os.close(held)
-
-
-def _locked(folder: str) -> int | None:
-    """The open folder, locked until it is closed or we end; None if somebody else has it, or it cannot be."""
-    try:
-        held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError:
-        return None
-    try:
-        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(held)
-        return None
-    return held
-
-
-def _is_alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
-
-
-_places = _Places()
-os.register_at_fork(after_in_child=_places.forget)
 
 
 class ReportChannel:
@@ -170,14 +57,14 @@ class ReportChannel:
         """Read, and not heard yet."""
         self._heard_so_far = self._remarks = 0
         self._pause: asyncio.TimerHandle | None = None
-        self.path = _places.take()
+        self.path = PLACES.take("report", _make_pipe)
         try:
             if owner is not None:
                 os.chown(self.path, *owner)
             # For both ways, so that it never ends while no writer is there, and a writer never waits for a reader.
             self._pipe = os.open(self.path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
         except BaseException:
-            _places.give_back(self.path)
+            PLACES.give_back(self.path)
             raise
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(self._pipe, self._turn)
@@ -211,7 +98,7 @@ class ReportChannel:
         if self._lines:
             self._context.log(f"ostinato: dropped the last {counted(len(self._lines), 'report')}, which were too many")
         os.close(self._pipe)
-        _places.give_back(self.path)
+        PLACES.give_back(self.path)
 
     def _turn(self) -> None:
         """A little of what has come, and a pause: other runs want to be heard, too."""
@@ -291,6 +178,10 @@ class ReportChannel:
         if len(known.keys() | after.keys()) > _MOST_TOTALS or any(len(name) > _LONGEST_NAME for name in after):
             raise InvalidInput(f"a run has at most {_MOST_TOTALS} totals with names of at most {_LONGEST_NAME} letters")
         return after
+
+
+def _make_pipe(path: str) -> None:
+    os.mkfifo(path, 0o600)
 
 
 def _numbers(said: Any) -> Iterable[tuple[str, float]]:

@@ -1,4 +1,4 @@
-"""Shell commands: a text through `/bin/sh -c`, a list as it is, each in a process group of its own.
+"""Shell commands: a text through its interpreter, a list as it is, each in a process group of its own.
 
 What it prints is the run's output, as it comes; what it says through `$OSTINATO_REPORT` are totals and progress. Its
 exit status decides.
@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from ostinato.execution.context import RunContext
 from ostinato.execution.executors.base import STOPPED, Call
 from ostinato.execution.executors.group import UNKNOWN, NotStarted, end_of
+from ostinato.execution.executors.interpreter import called, check_is_there
 from ostinato.execution.executors.process_call import ProcessCall, ProcessExecutor
 from ostinato.execution.executors.report import ReportChannel
 from ostinato.execution.executors.starting import look_for
@@ -26,7 +27,7 @@ from ostinato.models.states import Cause
 from ostinato.models.work import Shell
 from ostinato.tuning import Tuning
 
-__all__ = ["LastLine", "Shells", "command_of"]
+__all__ = ["LastLine", "Shells"]
 
 _WINDOW = 4_096
 """How many of the last bytes are looked at for a last line."""
@@ -60,18 +61,21 @@ class _Command(ProcessCall):
         process_environment, work = self._call.process_environment, self._work
         assert process_environment is not None
         found = None if work.user is None else _user(work.user)
-        asked = command_of(work.command)
-        command = _limited(asked, work, found)
-        if command is not asked:
-            look_for(asked, process_environment.folder, process_environment.environment, found)
-        with ReportChannel.made(self._call.context, found and (found.pw_uid, found.pw_gid)) as path:
-            group = await self._start(
-                command,
-                folder=process_environment.folder,
-                environment={**process_environment.environment, **_home(found), "OSTINATO_REPORT": path},
-                stdout=self._heard,
-                user=found,
-            )
+        with (
+            called(work.command, work.interpreter, found) as asked,
+            ReportChannel.made(self._call.context, found and (found.pw_uid, found.pw_gid)) as path,
+        ):
+            environment = {**process_environment.environment, **_home(found), "OSTINATO_REPORT": path}
+            try:
+                command = _limited(asked, work, found)
+                if command is not asked:
+                    look_for(asked, process_environment.folder, environment, found)
+                group = await self._start(
+                    command, folder=process_environment.folder, environment=environment, stdout=self._heard, user=found
+                )
+            except NotStarted:
+                check_is_there(work.interpreter, environment)  # which says better what is wrong
+                raise
             return self._outcome(await group.wait())
 
     def _heard(self, data: bytes) -> None:
@@ -121,11 +125,6 @@ class LastLine:
         text = mask.hide_cut(plain, begin=not self._is_whole, end=True)
         lines = [line for line in text.replace("\r", "\n").split("\n") if line.strip()]
         return mask.shortened(lines[-1], _LINE) if lines else ""
-
-
-def command_of(command: str | list[str] | tuple[str, ...]) -> list[str]:
-    """What is executed: a text goes through a shell."""
-    return ["/bin/sh", "-c", command] if isinstance(command, str) else list(command)
 
 
 def _user(name: str) -> pwd.struct_passwd:

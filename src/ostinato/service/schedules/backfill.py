@@ -19,7 +19,7 @@ from ostinato.models.session import in_turn, with_turn
 from ostinato.models.states import Trigger
 from ostinato.models.work import Unreadable
 from ostinato.service.audit import asked_by
-from ostinato.timing import At, Bounded, Cron, Dates, Every, Except, Or, Timing, parse_timing
+from ostinato.timing import At, Bounded, Cron, DaySet, Every, Except, Or, Timing, parse_timing
 from ostinato.timing.calendar import CalendarTiming
 from ostinato.timing.zones import check_aware
 from ostinato.trace_context import current_trace
@@ -82,7 +82,7 @@ def _timing(schedule: Schedule, start: datetime, now: datetime) -> Timing:
     if isinstance(schedule.work, Unreadable):
         raise Conflict(f"schedule {schedule.name!r} cannot be run: {schedule.work.reason}")
     try:
-        timing = parse_timing(schedule.timing, tz=schedule.zone, name=schedule.name, stored=True)
+        timing = parse_timing(schedule.stored_timing, tz=schedule.zone, name=schedule.name, stored=True)
     except TimingError as error:
         raise Conflict(f"schedule {schedule.name!r} has no due times: {error.message}") from error
     if timing.after_finish is not None:
@@ -113,7 +113,7 @@ def _carried_on(timing: Timing, anchor: datetime, start: datetime) -> Timing:
             return Or(*(_carried_on(part, anchor, start) for part in timing.parts))
         case Except():
             days = timing.days
-            kept = days if isinstance(days, Dates) else _carried_on(days, anchor, start)
+            kept = days if isinstance(days, DaySet) else _carried_on(days, anchor, start)
             return Except(_carried_on(timing.base, anchor, start), kept, timing.tz)
         case _:
             return timing.anchored(anchor)

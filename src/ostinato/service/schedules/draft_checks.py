@@ -16,6 +16,7 @@ from ostinato.models.declared import ENABLED
 from ostinato.models.policy import Policy, load_policy, policy_text
 from ostinato.models.schedule import Schedule, ScheduleDraft
 from ostinato.service.audit import changed_by
+from ostinato.service.calendars import CalendarService
 from ostinato.service.lanes import LaneService
 from ostinato.service.notifications import NotificationService
 from ostinato.service.projects import ProjectService
@@ -24,6 +25,8 @@ from ostinato.service.schedules.gate import check_switching_on
 from ostinato.service.schedules.upstreams import check_upstreams
 from ostinato.stores.base import Store
 from ostinato.stores.drafts import counts_anew
+from ostinato.timing.calendar_days import folded
+from ostinato.timing.zones import check_zone
 
 __all__ = ["DraftChecks"]
 
@@ -43,6 +46,7 @@ class DraftChecks:
         lanes: LaneService,
         projects: ProjectService,
         notifications: NotificationService,
+        calendars: CalendarService,
         code: Code,
     ) -> None:
         self._store = store
@@ -50,6 +54,7 @@ class DraftChecks:
         self._lanes = lanes
         self._projects = projects
         self._notifications = notifications
+        self._calendars = calendars
         self._code = code
 
     async def batches(self, specs: Iterable[ScheduleSpec], now: Micros) -> AsyncIterator[list[ScheduleDraft]]:
@@ -59,7 +64,8 @@ class DraftChecks:
         names: set[str] = set()
         for index, spec in enumerate(specs, 1):
             work = await stored_work(spec.work, self._code)
-            drafted = make_draft(spec if work is spec.work else replace(spec, work=work), self._zone, now, self._code)
+            resolved = await self.resolved(spec if work is spec.work else replace(spec, work=work), now)
+            drafted = make_draft(resolved, self._zone, now, self._code)
             drafted.by = drafted.made_by = changed_by()
             if drafted.project is not None and drafted.project not in projects:
                 await self._projects.get(drafted.project)
@@ -75,6 +81,11 @@ class DraftChecks:
                 await asyncio.sleep(0)  # an engine on this loop must not start late because of us
         if batch:
             yield batch
+
+    async def resolved(self, spec: ScheduleSpec, now: Micros) -> ScheduleSpec:
+        """The same with the dates of the calendars that its timing names."""
+        timing = await self._calendars.resolved(spec.timing, check_zone(spec.tz or self._zone), now)
+        return spec if timing is spec.timing else replace(spec, timing=timing)
 
     async def _checked(self, draft: ScheduleDraft, spec: ScheduleSpec, before: Collection[str]) -> ScheduleDraft | None:
         """Put the draft into a lane that exists; its channels must exist, and a new one must have a due time, and pass
@@ -98,12 +109,13 @@ class DraftChecks:
         is_codes = spec.origin is not None  # a person may edit it, too
         if is_past and is_codes and known is None:
             # It ran and was deleted after it, or the code is older than its date: no reason not to start.
-            log.info("schedule %r is not stored: %r has no due time after now", draft.name, draft.timing)
+            log.info("schedule %r is not stored: %r has no due time after now", draft.name, folded(draft.timing))
             return None
-        if is_past and not is_codes and (known is None or known.timing != draft.timing):
+        if is_past and not is_codes and (known is None or known.stored_timing != draft.timing):
+            shown = folded(draft.timing)
             raise TimingError(
-                f"schedule {draft.name!r} would never run: {draft.timing!r} has no due time after now",
-                text=draft.timing,
+                f"schedule {draft.name!r} would never run: {shown!r} has no due time after now",
+                text=shown,
                 hint="give a time in the future",
             )
         if policy.checks:
@@ -164,10 +176,11 @@ def _reason(refused: Conflict) -> str:
 def _is_switched_on(known: Schedule, draft: ScheduleDraft) -> bool:
     """Whether its code said off when it was declared last, and now says on; or the breaker has switched it off, and it
     has another timing; or it has run as often as it should, and is to run more."""
-    if known.broken is not None and known.off_note is None and (draft.timing, draft.zone) != (known.timing, known.zone):
+    is_retimed = (draft.timing, draft.zone) != (known.stored_timing, known.zone)
+    if known.broken is not None and known.off_note is None and is_retimed:
         return True
     if draft.origin is not None and known.declared is not None and not known.declared[ENABLED].value:
         return True
     is_by_person = known.off_by is not None or known.off_note is not None
     is_finished = not known.enabled and known.remaining == 0 and known.broken is None and not is_by_person
-    return is_finished and counts_anew(draft, known.timing, known.zone, known.policy)
+    return is_finished and counts_anew(draft, known.stored_timing, known.zone, known.policy)

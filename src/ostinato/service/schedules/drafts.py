@@ -23,6 +23,7 @@ from ostinato.models.work import Agent, CheckIn, Function, Http, Shell, Work, de
 from ostinato.models.work_values import GivenCall
 from ostinato.plurals import counted
 from ostinato.timing import After, Timing, parse_timing
+from ostinato.timing.calendar_days import NO_DATES
 from ostinato.timing.text import check_reads_back
 from ostinato.timing.zones import Zone, check_zone
 
@@ -301,7 +302,7 @@ def task_schedule(task: str, schedule: Timing | str, enabled: bool, tz: Zone, no
     """The schedule of a task, as code writes it: nothing else would tell before the engine starts what is wrong."""
     try:
         zone = check_zone(tz)
-        place(schedule, zone, now, task)
+        place(_without_dates(schedule, zone, now), zone, now, task)
     except TimingError as error:
         wrong = f"the schedule of task {task!r} cannot be: {error.message}"
         raise TimingError(wrong, text=error.text, position=error.position, hint=error.hint) from error
@@ -309,6 +310,14 @@ def task_schedule(task: str, schedule: Timing | str, enabled: bool, tz: Zone, no
         raise InvalidInput(f"the schedule of task {task!r} cannot be: {error}", field="schedule") from error
     text = schedule if isinstance(schedule, str) else schedule.text
     return TaskSchedule(task, text, zone, enabled, stored=False)
+
+
+def _without_dates(timing: Timing | str, zone: str, now: Micros) -> Timing | str:
+    """A timing that can be placed where there is no ledger: as if no date were in its calendars."""
+    found = parse_timing(timing, tz=zone, now=from_micros(now)) if isinstance(timing, str) else timing
+    if not isinstance(found, Timing) or not found.wants_calendars:
+        return timing
+    return found.with_calendars(dict.fromkeys(found.wants_calendars, NO_DATES))
 
 
 def first_due(timing: Timing, now: Micros) -> Micros | None:

@@ -11,6 +11,7 @@ from ostinato.errors import ChecksFailed, Conflict
 from ostinato.models.policy import Policy
 from ostinato.service.schedules.drafts import Code
 from ostinato.timing import parse_timing
+from ostinato.timing.calendar_days import folded
 
 __all__ = ["check_switching_on"]
 
@@ -21,4 +22,4 @@ async def check_switching_on(name: str, policy: Policy, timing: str, due: Micros
     if failures:
         raise ChecksFailed(name, failures)
     if due is None and not parse_timing(timing, name=name, stored=True).follows:
-        raise Conflict(f"schedule {name!r} is finished: {timing!r} has no further due time; edit it")
+        raise Conflict(f"schedule {name!r} is finished: {folded(timing)!r} has no further due time; edit it")

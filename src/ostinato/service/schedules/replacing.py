@@ -53,5 +53,5 @@ def _is_same(known: Schedule, draft: ScheduleDraft) -> bool:
     """Whether it says the same of when, what, where and how; the note and the switch are nobody's loss."""
     if isinstance(known.work, Unreadable):
         return False
-    before = (known.timing, known.zone, work_text(known.work), policy_text(known.policy), known.project)
+    before = (known.stored_timing, known.zone, work_text(known.work), policy_text(known.policy), known.project)
     return before == (draft.timing, draft.zone, draft.work, draft.policy, draft.project)

@@ -29,6 +29,7 @@ from ostinato.models.states import ACTIVE, Cause, Trigger
 from ostinato.models.work import Unreadable, why_not_by_hand
 from ostinato.run_log import log_schedules
 from ostinato.service.audit import asked_by, audited, changed_by
+from ostinato.service.calendars import CalendarService
 from ostinato.service.forecast import times_from
 from ostinato.service.lanes import LaneService
 from ostinato.service.notifications import NotificationService
@@ -78,6 +79,7 @@ class ScheduleService:
         lanes: LaneService,
         projects: ProjectService,
         notifications: NotificationService,
+        calendars: CalendarService,
         code: Code,
         removal_seconds: float,
         listeners: Listeners,
@@ -88,8 +90,9 @@ class ScheduleService:
         self._zone = zone
         self._lanes = lanes
         self._projects = projects
+        self._calendars = calendars
         self._code = code
-        self._drafts = DraftChecks(store, zone, lanes, projects, notifications, code)
+        self._drafts = DraftChecks(store, zone, lanes, projects, notifications, calendars, code)
         self._removal = Removal(store, clock, code, removal_seconds)
 
     @audited("schedule.add")
@@ -310,7 +313,8 @@ class ScheduleService:
         if current.enabled and current.broken is None and not current.paused:
             return
         spec = edited_spec(current, **changes)
-        draft = make_draft(spec, self._zone, self._clock.now(), self._code)
+        now = self._clock.now()
+        draft = make_draft(await self._drafts.resolved(spec, now), self._zone, now, self._code)
         await check_switching_on(name, load_policy(draft.policy), draft.timing, draft.next_at, self._code)
         await check_upstreams(self._store, name, parse_timing(draft.timing, name=name).follows)
 
@@ -323,7 +327,7 @@ class ScheduleService:
                 raise Conflict(f"schedule {name!r} is orphaned: declare it in the code again, or remove it")
             if schedule.enabled and schedule.broken is None and not schedule.paused:
                 return None
-            timing = parse_timing(schedule.timing, tz=schedule.zone, name=name, stored=True)
+            timing = parse_timing(schedule.stored_timing, tz=schedule.zone, name=name, stored=True)
             due = first_due(timing, now)
             await check_switching_on(name, schedule.policy, schedule.timing, due, self._code)
             await check_upstreams(self._store, name, timing.follows)

@@ -13,6 +13,7 @@ from ostinato.stores.postgres.shared_ledger import PostgresSharedLedger, find_pl
 from ostinato.stores.postgres.upkeep import PostgresUpkeep
 from ostinato.stores.postgres.watch import PostgresWatch
 from ostinato.stores.sql.access import Access
+from ostinato.stores.sql.calendars import Calendars
 from ostinato.stores.sql.check_ins import CheckIns
 from ostinato.stores.sql.notifications import Notifications
 from ostinato.stores.sql.outbox import Outbox
@@ -33,6 +34,7 @@ class PostgresStore:
         self.schedules = PostgresSchedules(self._database, PARTS)
         self.runs = PostgresRuns(self._database, PARTS)
         self.projects = Projects(self._database)
+        self.calendars = Calendars(self._database, PARTS)
         self.lanes = PostgresLanes(self._database, PARTS)
         self.sessions = Sessions(self._database, PARTS)
         self.nodes = PostgresNodes(self._database)

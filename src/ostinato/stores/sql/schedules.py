@@ -40,6 +40,7 @@ from ostinato.stores.drafts import (
 from ostinato.stores.rows import DUE_COLUMNS, load_due
 from ostinato.stores.schedules import Late
 from ostinato.stores.sql import freshness, schedule_pages, tasks, upstreams
+from ostinato.stores.sql.calendars import relate_calendars, with_calendars
 from ostinato.stores.sql.cancels import cancel_now
 from ostinato.stores.sql.connection import Connection, Database, Values, reading
 from ostinato.stores.sql.ends import end_queued, wait_for_finish
@@ -49,6 +50,7 @@ from ostinato.stores.sql.parts import Parts
 from ostinato.stores.sql.pauses import end_pauses, find_paused
 from ostinato.stores.sql.replans import replan_now
 from ostinato.stores.sql.upstreams import break_followers, forget_ends, relate
+from ostinato.timing.calendar_days import calendars_in
 
 __all__ = ["Schedules"]
 
@@ -168,12 +170,13 @@ class Schedules(Generic[C]):
             await self._database.write(lambda db: self._put(db, drafts, now), wakes=True, once=False)
 
     async def insert_schedule(self, draft: ScheduleDraft, now: Micros) -> bool:
-        values = {**_new([draft], now), "now": now}
-
         async def insert(db: C) -> bool:
-            is_new = bool(await db.fetch(_INSERT, values))
+            resolved = await with_calendars(db, [draft])
+            is_new = bool(await db.fetch(_INSERT, {**_new(resolved, now), "now": now}))
             if is_new and draft.follows:
                 await relate(db, [draft])
+            if is_new and calendars_in(draft.timing):
+                await relate_calendars(db, [draft])
             return is_new
 
         return await self._database.write(insert, wakes=True)
@@ -302,8 +305,9 @@ class Schedules(Generic[C]):
 
     async def _put(self, db: C, drafts: Sequence[ScheduleDraft], now: Micros) -> None:
         """Put schedules inside the caller's transaction; of a name that is given twice the last counts."""
-        left = {draft.name: draft for draft in drafts}
+        left = {draft.name: draft for draft in await with_calendars(db, drafts)}
         related: list[ScheduleDraft] = []
+        calendars: list[ScheduleDraft] = []
         for _ in range(_TRIES):
             # What is damaged of a schedule is mended by what its draft says.
             rows = await db.fetch(_KNOWN, {"names": list(left)}, exact=False)
@@ -320,12 +324,16 @@ class Schedules(Generic[C]):
                 again = [one for one in changed if before[one.id].follows and _begins_anew(before[one.id], one)]
                 await forget_ends(db, [one.id for one in again])
                 related += again + [one for one in changed if one.follows and not before[one.id].follows]
+                calendars += [one for one in changed if _uses_others(before[one.id], one)]
             if left:
                 for (name,) in await db.fetch(_INSERT, {**_new(list(left.values()), now), "now": now}):
                     if (inserted := left.pop(name)).follows:
                         related.append(inserted)
+                    if calendars_in(inserted.timing):
+                        calendars.append(inserted)
             if not left:
                 await relate(db, related)
+                await relate_calendars(db, calendars)
                 return
             # Somebody else inserted those meanwhile: they are seen now.
         raise StoreUnavailable(f"the schedule {next(iter(left))!r} keeps being added and removed; it is tried again")
@@ -374,6 +382,11 @@ class Schedules(Generic[C]):
 def _begins_anew(before: StoredSchedule, after: StoredSchedule) -> bool:
     """Whether a schedule that follows others has another timing or switch."""
     return (before.timing, before.enabled, before.broken) != (after.timing, after.enabled, after.broken)
+
+
+def _uses_others(before: StoredSchedule, after: StoredSchedule) -> bool:
+    """Whether its timing names other calendars than before."""
+    return calendars_in(before.timing) != calendars_in(after.timing)
 
 
 def _mended(before: StoredSchedule, after: StoredSchedule) -> str:

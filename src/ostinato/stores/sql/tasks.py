@@ -11,6 +11,7 @@ from ostinato.clock import Micros
 from ostinato.models.task import RunningTask, TaskSchedule
 from ostinato.stores.rows import moment
 from ostinato.stores.sql.connection import Connection
+from ostinato.timing.calendar_days import folded
 
 __all__ = ["next_of_tasks", "running_tasks", "task_schedules"]
 
@@ -41,7 +42,7 @@ async def task_schedules(db: Connection, tasks: Sequence[str], limit: int) -> di
             rows = await db.fetch(_SCHEDULES, {"task": task, "limit": limit})
             rows = sorted(rows, key=lambda row: (row[5] is None, row[5] or 0, row[0]))
             found[task] = [
-                TaskSchedule(name, timing, zone, bool(enabled), broken, moment(next_at))
+                TaskSchedule(name, folded(timing), zone, bool(enabled), broken, moment(next_at))
                 for name, timing, zone, enabled, broken, next_at in rows
             ]
     return found

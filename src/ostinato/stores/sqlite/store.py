@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ostinato.stores.sql.access import Access
+from ostinato.stores.sql.calendars import Calendars
 from ostinato.stores.sql.check_ins import CheckIns
 from ostinato.stores.sql.lanes import Lanes
 from ostinato.stores.sql.notifications import Notifications
@@ -30,6 +31,7 @@ class SqliteStore:
         self.schedules = SqliteSchedules(self._database, PARTS)
         self.runs = SqliteRuns(self._database, PARTS)
         self.projects = Projects(self._database)
+        self.calendars = Calendars(self._database, PARTS)
         self.lanes = Lanes(self._database, PARTS)
         self.sessions = Sessions(self._database, PARTS)
         self.nodes = SqliteNodes(self._database)

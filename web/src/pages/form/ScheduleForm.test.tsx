@@ -2,7 +2,7 @@ import { act, fireEvent, screen, waitFor, within } from "@testing-library/react"
 import userEvent from "@testing-library/user-event";
 import { afterEach, describe, expect, it } from "vitest";
 import { browserZone, zoneChoice } from "@/state/zone";
-import { samplePolicy, sampleSchedule, sampleShell } from "@/testing/samples";
+import { sampleCalendar, samplePolicy, sampleSchedule, sampleShell } from "@/testing/samples";
 import { ME, problem, stubServer } from "@/testing/server";
 import { renderPage } from "@/testing/render";
 import { ScheduleFormPage } from "./ScheduleFormPage";
@@ -89,6 +89,48 @@ describe("the form of a new schedule", () => {
     open();
     expect(await screen.findByText("Only an operator or an admin may do this; you are a viewer.")).toBeTruthy();
     expect(screen.queryByLabelText("Timing")).toBeNull();
+  });
+
+  it("leaves out the days of a calendar with one press, and keeps that whatever the tabs fill in", async () => {
+    const calendars = { items: [sampleCalendar(), sampleCalendar({ name: "sales team" })], zone: "UTC" };
+    stubServer({ ...lists, "GET /api/timings/preview": preview, "GET /api/calendars": calendars });
+    open();
+    const user = userEvent.setup();
+    const timing = await screen.findByLabelText<HTMLInputElement>("Timing");
+    const days = within(await screen.findByRole("group", { name: "Leave out the days of" }));
+    expect(days.getByText("office").getAttribute("aria-disabled")).toBe("true"); // of no timing
+    await user.type(timing, "daily 09:00");
+    await user.click(days.getByText("office"));
+    await user.click(days.getByText("sales team"));
+    expect(timing.value).toBe('daily 09:00 except calendar(office) except calendar("sales team")');
+    fill(screen.getByLabelText("Time"), "10:30");
+    expect(timing.value).toBe('daily 10:30 except calendar(office) except calendar("sales team")');
+    await user.click(days.getByText("office"));
+    expect(timing.value).toBe('daily 10:30 except calendar("sales team")');
+    expect(days.getByText("office").getAttribute("aria-pressed")).toBe("false");
+  });
+
+  it("offers to make a calendar that a timing names and that is not there", async () => {
+    const items: ReturnType<typeof sampleCalendar>[] = [];
+    stubServer({
+      ...lists,
+      "GET /api/timings/preview": preview,
+      "GET /api/calendars": () => ({ items, zone: "UTC" }),
+      "PUT /api/calendars/plant": () => {
+        items.push(sampleCalendar({ name: "plant" }));
+        return items[0];
+      },
+    });
+    open();
+    const user = userEvent.setup();
+    await user.type(await screen.findByLabelText("Timing"), "daily 09:00 except calendar(plant)");
+    await user.click(await screen.findByText("Make calendar plant"));
+    const dialog = within(await screen.findByRole("dialog"));
+    expect(dialog.getByLabelText<HTMLInputElement>("Name").value).toBe("plant");
+    await user.click(dialog.getByText("Make calendar"));
+    await screen.findByText("Calendar plant is made");
+    expect((await screen.findByRole("button", { name: "plant" })).getAttribute("aria-pressed")).toBe("true");
+    expect(screen.getByLabelText<HTMLInputElement>("Timing").value).toBe("daily 09:00 except calendar(plant)");
   });
 
   it("names the zone of the times in the preview, and lists UTC once", async () => {

@@ -139,9 +139,13 @@ function Wrong({ text, problem, onUse }: { text: string; problem: FieldProblem; 
       <p className="text-bad">{problem.message}</p>
       {problem.hint && (
         <p className="mt-1 flex flex-wrap items-center gap-2 text-xs text-muted">
-          <span>
-            Try <code className="font-mono text-ink">{problem.hint}</code>
-          </span>
+          {marked === null ? (
+            <span className="min-w-0 break-words">{problem.hint}</span>
+          ) : (
+            <span>
+              Try <code className="font-mono text-ink">{problem.hint}</code>
+            </span>
+          )}
           {draftOf(problem.hint) !== null && (
             <Button size="small" onClick={() => onUse(problem.hint ?? "")}>
               Use this

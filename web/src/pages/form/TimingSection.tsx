@@ -8,6 +8,7 @@ import { classes } from "@/components/classes";
 import { browserZone } from "@/state/zone";
 import { TimingPreview } from "./TimingPreview";
 import { TimingTabs } from "./TimingTabs";
+import { CalendarChoice } from "./CalendarChoice";
 import { Preset } from "./Preset";
 import { PRESETS, isPreset } from "./timingText";
 
@@ -72,6 +73,7 @@ export function TimingSection({ text, zone, name, enabled, onChange, errors }: P
             </span>
           )}
         </div>
+        <CalendarChoice text={text} onText={setText} />
         <TimingTabs text={text} onText={setText} />
       </div>
       <TimingPreview text={text} zone={zone} name={name} onUse={setText} />

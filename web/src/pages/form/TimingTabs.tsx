@@ -3,6 +3,7 @@
 import { type ReactNode, useState } from "react";
 import { Tabs } from "@/components/Tabs";
 import { AtTab, CalendarTab, CronTab, EveryTab, type TabProps } from "./TimingFields";
+import { splitDaysOff } from "./daysOff";
 import { type TimingDraft, type TimingTab, draftOf, firstDraft, isWhole, textOf } from "./timingText";
 
 interface Props {
@@ -32,7 +33,9 @@ function begin(tab: TimingTab, text: string, read: TimingDraft | null): Held {
 }
 
 export function TimingTabs({ text, onText }: Props) {
-  const read = draftOf(text);
+  // The days that it leaves out stay, whatever is filled in here.
+  const [plain, daysOff] = splitDaysOff(text);
+  const read = draftOf(plain);
   const [held, setHeld] = useState<Held>(() => begin(read?.kind ?? (text === "" ? "every" : "text"), text, read));
   const isHeld = held.text === text;
   // Typing moves to the tab that says the same; while the text is half typed, the tab stays.
@@ -45,7 +48,7 @@ export function TimingTabs({ text, onText }: Props) {
     setHeld(begin(next as TimingTab, text, read));
   }
   function set(next: TimingDraft): void {
-    const after = isWhole(next) ? textOf(next) : text;
+    const after = isWhole(next) ? textOf(next) + daysOff : text;
     setHeld({ tab: next.kind, text: after, draft: next });
     if (after !== text) onText(after);
   }

@@ -19,6 +19,7 @@ interface Props {
 
 type TextName = Exclude<keyof WorkValues, "kind" | "bodyKind" | keyof AddedValues>;
 
+const INTERPRETERS = ["bash", "sh", "zsh", "fish", "python3", "node", "perl", "ruby", "php"];
 const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"];
 
 /** What to do: one tab for each kind of work. What is rarely needed is folded. */
@@ -33,7 +34,7 @@ export function WorkSection({ work, kinds, onChange, errors }: Props) {
     {
       id: "shell",
       label: "Shell",
-      content: <Shell bind={bind} open={hasError(errors, ["env", "folder", "user", "nice", "memory", "cpu"])} />,
+      content: <Shell bind={bind} open={hasError(errors, ["interpreter", "env", "folder", "user", "nice", "memory", "cpu"])} />,
     },
     {
       id: "agent",
@@ -127,11 +128,25 @@ function Shell({ bind, open }: { bind: Bind; open: boolean }) {
         rows={3}
         spellCheck={false}
         placeholder="echo hello"
-        hint='Runs with sh -c. A JSON list such as ["python", "job.py"] runs without a shell.'
+        hint='A text for bash, or for sh where there is no bash. A JSON list such as ["python", "job.py"] runs without a shell.'
         {...bind("command")}
       />
       <AdminNote what="shell" />
       <More open={open}>
+        <TextField
+          label="Interpreter"
+          list="interpreters"
+          autoComplete="off"
+          spellCheck={false}
+          placeholder="bash, or sh without it"
+          hint="What runs the text: a program’s name, such as python3, or its whole path."
+          {...bind("interpreter")}
+        />
+        <datalist id="interpreters">
+          {INTERPRETERS.map((name) => (
+            <option key={name} value={name} />
+          ))}
+        </datalist>
         <TextField label="Folder" hint="Relative to the project’s folder." {...bind("folder")} />
         <TextField label="User" {...bind("user")} />
         <TextField label="Nice" placeholder="0" hint="-20 to 19; a higher value gives way to others." {...bind("nice")} />

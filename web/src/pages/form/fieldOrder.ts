@@ -5,7 +5,7 @@ import type { WorkValues } from "./workValues";
 
 const SURROUNDINGS = ["folder", "env"];
 const WORK: Record<string, string[]> = {
-  shell: ["command", "user", "nice", "memory", "cpu", ...SURROUNDINGS],
+  shell: ["command", "interpreter", "user", "nice", "memory", "cpu", ...SURROUNDINGS],
   agent: [
     "prompt",
     "context",

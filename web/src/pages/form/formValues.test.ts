@@ -71,6 +71,19 @@ describe("a new schedule", () => {
     expect(Object.keys(newRequest(values).errors).sort()).toEqual(["name", "timing", "work.args", "work.kwargs"]);
   });
 
+  it("sends what runs a text, and says that a list has no use for it", () => {
+    const work = { ...NEW_VALUES.work, command: "print(1)", interpreter: " python3 " };
+    const values = { ...NEW_VALUES, name: "a", timing: "every 5m", work };
+    expect(newRequest(values).body.work).toEqual({ kind: "shell", command: "print(1)", interpreter: "python3" });
+    const { errors } = newRequest({ ...values, work: { ...work, command: '["python3", "job.py"]' } });
+    expect(errors).toEqual({ "work.interpreter": expect.stringContaining("runs without a shell") as string });
+    const known = valuesOf({ ...schedule, work: sampleShell({ interpreter: "python3" }) });
+    expect(changeRequest({ ...known, work: { ...known.work, interpreter: "" } }, known).body.work).toEqual({
+      kind: "shell",
+      command: "pg_dump",
+    });
+  });
+
   it("takes a JSON list as a command without a shell, and shell tests as shell", () => {
     expect(commandOf('["python", "job.py"]')).toEqual(["python", "job.py"]);
     expect(commandOf("[ -f x ] && y")).toBe("[ -f x ] && y");

@@ -8,6 +8,7 @@ import { type LocalErrors, json, pairs, readJson, readPairs } from "./workTexts"
 export interface WorkValues extends AddedValues {
   kind: string;
   command: string;
+  interpreter: string;
   env: string;
   folder: string;
   user: string;
@@ -40,6 +41,7 @@ export const NEW_WORK: WorkValues = {
   texts: {},
   stored: null,
   command: "",
+  interpreter: "",
   env: "",
   folder: "",
   user: "",
@@ -75,6 +77,7 @@ export function workValues(work: Work, kinds: readonly Kind[]): WorkValues {
         ...NEW_WORK,
         kind: "shell",
         command: typeof work.command === "string" ? work.command : JSON.stringify(work.command),
+        interpreter: text(work.interpreter),
         env: pairs(work.env, "="),
         folder: text(work.folder),
         user: text(work.user),
@@ -150,9 +153,14 @@ export function workRequest(values: WorkValues, errors: LocalErrors): NewWork {
     case "shell": {
       const { folder, user, nice, memory, cpu } = values;
       const env = readPairs(values.env, "=", "work.env", errors);
+      const command = commandOf(values.command);
+      const interpreter = values.interpreter.trim();
+      if (interpreter !== "" && typeof command !== "string")
+        errors["work.interpreter"] = "A JSON list runs without a shell: write the command as text, or empty this field.";
       return {
         kind: "shell",
-        command: commandOf(values.command),
+        command,
+        ...(interpreter !== "" && { interpreter }),
         ...(Object.keys(env).length > 0 && { env }),
         ...said({ user, nice, memory, cpu }),
         ...(folder !== "" && { folder }),

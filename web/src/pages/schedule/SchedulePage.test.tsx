@@ -42,6 +42,14 @@ describe("the page of a schedule", () => {
     expect(await screen.findByText("1 run on 1 day; nothing failed.")).toBeTruthy();
   });
 
+  it("leads to the calendars whose days it leaves out", async () => {
+    const timing = 'daily 03:00 except calendar(office) except calendar("sales team")';
+    stubServer({ ...answers, "GET /api/schedules/backup": { ...schedule, timing } });
+    open();
+    expect((await screen.findByRole("link", { name: "office" })).getAttribute("href")).toBe("/calendars?calendar=office");
+    expect(screen.getByRole("link", { name: "sales team" })).toBeTruthy();
+  });
+
   it("runs so long after it has finished with one press, which can be taken back", async () => {
     const asked = stubServer({
       ...answers,

@@ -1,6 +1,6 @@
 /** One schedule: when it is due, what it did, how it is treated, and everything that can be done with it. */
 
-import { useParams } from "@tanstack/react-router";
+import { Link, useParams } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { useMay } from "@/api/queries/me";
 import { useSchedule } from "@/api/queries/schedules";
@@ -13,6 +13,7 @@ import { QueryView } from "@/components/QueryView";
 import { SkeletonCards } from "@/components/Skeleton";
 import { Countdown, Time } from "@/components/Time";
 import { useUrlState } from "@/state/urlState";
+import { calendarsIn } from "../form/daysOff";
 import { ActiveBadge } from "../schedules/ActiveBadge";
 import { ScheduleSwitch } from "../schedules/ScheduleSwitch";
 import { stateLook } from "../schedules/scheduleState";
@@ -126,7 +127,25 @@ function Held({ schedule, turning }: { schedule: Schedule; turning: Turning }) {
   return <BlockedStrip blocked={blocked} zone={schedule.zone} turning={turning} />;
 }
 
+function Calendars({ names }: { names: readonly string[] }) {
+  return (
+    <span className="flex flex-wrap gap-x-3">
+      {names.map((name) => (
+        <Link
+          key={name}
+          to="/calendars"
+          search={{ calendar: name }}
+          className="min-w-0 break-all text-accent hover:underline"
+        >
+          {name}
+        </Link>
+      ))}
+    </span>
+  );
+}
+
 function Details({ schedule }: { schedule: Schedule }) {
+  const calendars = calendarsIn(schedule.timing);
   const facts: [string, ReactNode][] = [
     [
       "Timing",
@@ -134,6 +153,7 @@ function Details({ schedule }: { schedule: Schedule }) {
         {schedule.timing}
       </code>,
     ],
+    ["Calendars", calendars.length > 0 ? <Calendars key="calendars" names={calendars} /> : null],
     ["Zone", schedule.zone],
     ["Project", schedule.project],
     ["Owner", schedule.origin === null ? schedule.owner : `${schedule.owner} of app ${schedule.origin}`],

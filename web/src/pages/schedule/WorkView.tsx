@@ -28,6 +28,7 @@ function Body({ work }: { work: Work }) {
           <Code text={command} />
           <Facts
             facts={[
+              ["Interpreter", typeof work.command === "string" ? (work.interpreter ?? "bash, or sh without it") : null],
               ["Folder", work.folder],
               ["User", work.user],
               ["Nice", work.nice],

@@ -1,0 +1,148 @@
+"""`Holidays`: the public holidays of a country, a part of it or a market, for `A except holidays(DE-BY)`.
+
+The package `holidays` knows them. It is loaded when somebody asks, and a year is computed when a search gets there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date
+from difflib import SequenceMatcher
+from functools import lru_cache
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from ostinato.errors import TimingError
+from ostinato.timing.dates import DaySet
+
+if TYPE_CHECKING:
+    from holidays import HolidayBase
+
+__all__ = ["Holidays"]
+
+_ENGLISH = "en_US"
+_MISSING = "holidays are computed by a package that is not installed here: pip install 'ostinato[holidays]'"
+
+
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class Holidays(DaySet):
+    """`Holidays("DE")`, `Holidays("DE-BY")`, `Holidays("US-CA")`, `Holidays("NYSE")`; upper or lower case."""
+
+    code: str
+
+    def __init__(self, code: str) -> None:
+        object.__setattr__(self, "code", _canonical(code))
+
+    @property
+    def text(self) -> str:
+        return f"holidays({self.code})"
+
+    def days_phrase(self) -> str:
+        return f"on holidays of {self.code}"
+
+    def covers(self, day: date) -> bool:
+        return day in _of_year(self.code, day.year)
+
+    def within(self, first: date, last: date) -> Iterator[date]:
+        begin, end = _years(self.code)
+        for year in range(max(first.year, begin), min(last.year, end) + 1):
+            yield from (day for day in _of_year(self.code, year) if first <= day <= last)
+
+    def name_of(self, day: date) -> str:
+        return _of_year(self.code, day.year).get(day, "")
+
+
+@lru_cache(maxsize=256)
+def _canonical(code: str) -> str:
+    """A code as it is printed; TimingError if nobody has holidays of it."""
+    package = _package()
+    if not isinstance(code, str) or not code.strip():
+        raise TimingError("holidays of which country or market?", hint="holidays(DE-BY)")
+    whole = code.strip()
+    country, dash, part = whole.partition("-")
+    country = country.strip().upper()
+    markets = set(package.registry.EntityLoader.get_financial_codes())
+    if not dash and country in markets:
+        return country
+    if country not in set(package.registry.EntityLoader.get_country_codes()):
+        names = _codes_by_name(package)
+        near = names.get(whole.replace(" ", "").casefold()) or _near(whole, [*names.values(), *markets], 0.6)
+        raise TimingError(f"there are no holidays of {whole!r}", hint=near and f"holidays({near})")
+    known = package.country_holidays(country)
+    country = str(known.country)
+    if not dash:
+        return country
+    part = part.strip()
+    found = _subdivision(known, part)
+    if found is None:
+        parts = ", ".join(known.subdivisions)
+        near = _near(part, known.subdivisions, 0.5)
+        raise TimingError(
+            f"{country} has no part {part!r}: it has {parts}" if parts else f"the holidays of {country} have no parts",
+            hint=f"holidays({country}-{near})" if near else f"holidays({country})",
+        )
+    return f"{country}-{found}"
+
+
+def _subdivision(known: HolidayBase, part: str) -> str | None:
+    """How the package calls this part of a country, by its code or its name."""
+    names = {each.casefold(): each for each in known.subdivisions}
+    aliases = {name.casefold(): each for name, each in known.subdivisions_aliases.items()}
+    return names.get(part.casefold()) or aliases.get(part.casefold())
+
+
+def _near(code: str, codes: Iterable[str], alike: float) -> str:
+    """The code that somebody may have meant; empty if none is like it."""
+    close = [
+        (SequenceMatcher(None, code.upper(), one.upper()).ratio(), one)
+        for one in codes
+        if abs(len(one) - len(code)) < 2
+    ]
+    ratio, one = max(close, key=lambda found: (found[0], found[1][:1] == code[:1].upper()), default=(0.0, ""))
+    return one if ratio >= alike else ""
+
+
+@lru_cache(maxsize=1)
+def _codes_by_name(package: Any) -> Mapping[str, str]:
+    """The codes of countries by their English names, without spaces."""
+    return MappingProxyType({names[0].casefold(): names[1] for names in package.registry.COUNTRIES.values()})
+
+
+def _package() -> Any:
+    try:
+        import holidays
+        import holidays.registry
+    except ModuleNotFoundError as error:
+        raise TimingError(_MISSING) from error
+    return holidays
+
+
+def _made(code: str, years: int | None = None, language: str | None = None) -> HolidayBase:
+    """The holidays of a canonical code."""
+    package = _package()
+    country, _, part = code.partition("-")
+    given = {"years": years, "language": language, "expand": False}
+    if country in set(package.registry.EntityLoader.get_financial_codes()):
+        made: HolidayBase = package.financial_holidays(country, **given)
+    else:
+        made = package.country_holidays(country, part or None, **given)
+    return made
+
+
+@lru_cache(maxsize=256)
+def _years(code: str) -> tuple[int, int]:
+    """The first year and the last for which there are any."""
+    known = _made(code)
+    return known.start_year, known.end_year
+
+
+@lru_cache(maxsize=4096)
+def _of_year(code: str, year: int) -> Mapping[date, str]:
+    """Each holiday of a year with its name, in English where the package has it."""
+    begin, end = _years(code)
+    if not begin <= year <= end:
+        return MappingProxyType({})
+    language = _ENGLISH if _ENGLISH in _made(code).supported_languages else None
+    found = _made(code, year, language)
+    return MappingProxyType({day: str(found[day]) for day in sorted(found) if day.year == year})
