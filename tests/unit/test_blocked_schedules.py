@@ -103,7 +103,7 @@ def test_what_runs_after_another_is_held_up_by_what_holds_that_up() -> None:
     for upstream, why in ((None, "does not exist"), (finished(), "has no further due time")):
         blocked = blocked_upstream("import", upstream, None)
         assert blocked is not None
-        assert (blocked.cause, blocked.command) == (BlockedCause.UPSTREAM, None)
+        assert (blocked.cause, blocked.command) == (BlockedCause.UPSTREAM_GONE, None)
         assert blocked.sentence == f"it runs after 'import', which {why}"
 
 

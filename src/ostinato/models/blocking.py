@@ -31,7 +31,7 @@ class BlockedCause(StrEnum):
     """The schedule is being removed."""
     CHECK = "check"
     """A check of the schedule failed when it was due last."""
-    UPSTREAM = "upstream"
+    UPSTREAM_GONE = "upstream_gone"
     """The schedule that it runs after does not exist, or has no further due time."""
     RETRY = "retry"
     """The run waits for its next attempt."""

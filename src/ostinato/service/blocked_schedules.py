@@ -43,7 +43,7 @@ def blocked_upstream(name: str, upstream: Schedule | None, blocked: BlockedBy | 
     if blocked is None and upstream is not None and upstream.state is not ScheduleState.FINISHED:
         return None
     why = "does not exist" if upstream is None else "has no further due time"
-    root = blocked or BlockedBy(BlockedCause.UPSTREAM, f"it runs after {name!r}, which {why}")
+    root = blocked or BlockedBy(BlockedCause.UPSTREAM_GONE, f"it runs after {name!r}, which {why}")
     return root.behind(Link("schedule", name))
 
 

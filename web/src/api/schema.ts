@@ -1369,7 +1369,7 @@ export interface components {
              * @description What an action does, by the words of the audit log.
              * @enum {string}
              */
-            verb: "lane.resume" | "lane.set" | "node.resume" | "run.cancel" | "schedule.enable";
+            verb: "lane.resume" | "lane.set" | "node.resume" | "run.cancel" | "schedule.edit" | "schedule.enable";
         };
         /**
          * AgentWork
@@ -1484,7 +1484,7 @@ export interface components {
              * @description The root of a wait, for programs; `sentence` says it for people.
              * @enum {string}
              */
-            cause: "broken" | "budget" | "check" | "check_in" | "delayed" | "draining" | "given_up" | "lane_full" | "lane_paused" | "lane_rate" | "no_engine" | "node_full" | "node_lost" | "off" | "orphaned" | "removing" | "retry" | "run_active" | "session_busy" | "shutting_down" | "unknown_task" | "upstream";
+            cause: "broken" | "budget" | "check" | "check_in" | "delayed" | "draining" | "finished" | "given_up" | "lane_full" | "lane_paused" | "lane_rate" | "no_engine" | "node_full" | "node_lost" | "off" | "orphaned" | "removing" | "retry" | "run_active" | "session_busy" | "shutting_down" | "unknown_task" | "upstream" | "upstream_gone";
             /** @description The runs, sessions, lanes and nodes on the way to it, the nearest first. */
             chain: components["schemas"]["Link"][];
             /** @description What ends it, to be typed; null if nothing that can be typed does. */
