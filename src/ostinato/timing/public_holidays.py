@@ -45,6 +45,9 @@ class Holidays(DaySet):
     def days_phrase(self) -> str:
         return f"on holidays of {self.code}"
 
+    def day_phrase(self, day: date) -> str:
+        return f"a holiday of {self.code} ({self.name_of(day)})"
+
     def covers(self, day: date) -> bool:
         return day in _of_year(self.code, day.year)
 
