@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from ostinato.models.access import Identity
     from ostinato.models.app_event import AppEvent, AppEventKind, AppEventName
     from ostinato.models.budget import Budget
+    from ostinato.models.calendar import Calendar
     from ostinato.models.event import Event
     from ostinato.models.lane import Lane
     from ostinato.models.node import Node
@@ -55,10 +56,12 @@ if TYPE_CHECKING:
     from ostinato.timing import (
         After,
         At,
+        CalendarDays,
         Cron,
         DailyAt,
         Every,
         Except,
+        Holidays,
         Monthly,
         Or,
         Quarterly,
@@ -78,6 +81,8 @@ __all__ = [
     "AppEventName",
     "At",
     "Budget",
+    "Calendar",
+    "CalendarDays",
     "CatchUp",
     "Cause",
     "Chain",
@@ -93,6 +98,7 @@ __all__ = [
     "Function",
     "Gate",
     "Group",
+    "Holidays",
     "Http",
     "Identity",
     "InvalidInput",
@@ -178,6 +184,7 @@ _HOMES = {
     "ostinato.models.access": ("Identity",),
     "ostinato.models.app_event": ("AppEvent", "AppEventKind", "AppEventName"),
     "ostinato.models.budget": ("Budget",),
+    "ostinato.models.calendar": ("Calendar",),
     "ostinato.models.event": ("Event",),
     "ostinato.models.lane": ("Lane",),
     "ostinato.models.node": ("Node",),
@@ -198,10 +205,12 @@ _HOMES = {
     "ostinato.timing": (
         "After",
         "At",
+        "CalendarDays",
         "Cron",
         "DailyAt",
         "Every",
         "Except",
+        "Holidays",
         "Monthly",
         "Or",
         "Quarterly",
