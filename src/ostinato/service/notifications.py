@@ -457,7 +457,7 @@ def _checked_digest(text: str, zone: str, now: Micros) -> tuple[str, Micros]:
     """The text of its timing as it is stored, and when it is due first."""
     timing = parse_timing(text, tz=zone, now=from_micros(now))
     if timing.runs is not None:
-        raise TimingError("a digest has no number of runs", text=text, hint=timing.unlimited.text)
+        raise TimingError("a digest has no number of runs", text=text)
     due = first_due(timing, now)
     if due is None:
         raise TimingError(f"the digest would never come: {timing.text!r} has no due time after now", text=timing.text)

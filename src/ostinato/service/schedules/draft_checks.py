@@ -102,9 +102,9 @@ class DraftChecks:
             return None
         if is_past and not is_codes and (known is None or known.timing != draft.timing):
             raise TimingError(
-                f"schedule {draft.name!r} would never run: {draft.timing!r} has no due time after now",
+                f"schedule {draft.name!r} would never run: {draft.timing!r} has no due time after now; "
+                "give a time in the future",
                 text=draft.timing,
-                hint="give a time in the future",
             )
         if policy.checks:
             # Unasked they have not passed: should it turn out meanwhile that it would be switched on, it stays off.
