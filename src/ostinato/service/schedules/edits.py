@@ -50,6 +50,7 @@ def edited_spec(
         project=project or current.project,
         owner=current.owner,
         policy=_edited_policy(policy, current, work),
+        kept=current.policy if timing in (None, current.timing) else None,
     )
 
 
