@@ -35,7 +35,7 @@ from ostinato.models.session_options import read_session_options
 from ostinato.models.setting_options import SettingOptions
 from ostinato.models.task import TaskSchedule
 from ostinato.service.schedules.declarations import Declarations
-from ostinato.service.schedules.drafts import ScheduleSpec, schedule_of, task_schedule
+from ostinato.service.schedules.drafts import ScheduleSpec, task_schedule
 from ostinato.sync_async import Async, Resources, Sync
 from ostinato.tasks import Task
 from ostinato.termination import (
@@ -178,14 +178,12 @@ class Ostinato(Resources[Sync]):
         `session_mode`, `max_concurrent`, `cap`, `drop`, `debounce` and `debounce_max` are for messages that are sent
         to it, if their sender does not say otherwise. `after` names the schedules it runs after, instead of a timing.
         """
-        schedule = schedule_of(schedule, after)
         said = {"mode": session_mode, "max_concurrent": max_concurrent, "cap": cap, "drop": drop}
         options = read_session_options({**said, "debounce": debounce, "debounce_max": debounce_max})
 
         def register(name: str, function: Callable[..., Any]) -> Task[..., Any]:
-            declared = None
-            if schedule is not None:
-                declared = task_schedule(name, schedule, enabled, tz or self.settings.tz, self.clock.now())
+            zone, now = tz or self.settings.tz, self.clock.now()
+            declared = task_schedule(name, schedule, after, enabled, zone, policy, now)
             definition = self.registry.add_task(
                 name,
                 function,
@@ -193,9 +191,9 @@ class Ostinato(Resources[Sync]):
                 isolation,
                 requeue_on_drain=requeue_on_drain,
                 session_options=options,
-                scheduled=schedule is not None,
+                scheduled=declared is not None,
             )
-            return self._register(definition, schedule, declared, tz)
+            return self._register(definition, declared, tz)
 
         if callable(name):
             return register(name_of_task(name), name)
@@ -208,20 +206,19 @@ class Ostinato(Resources[Sync]):
     def _register(
         self,
         definition: TaskDefinition,
-        schedule: Timing | str | None,
-        declared: TaskSchedule | None,
+        declared: tuple[Timing | str, TaskSchedule] | None,
         tz: Zone | None,
     ) -> Task[..., Any]:
         task: Task[..., Any] = Task(definition, self.runs, self.aio.runs, self._enqueuer, self._chain_doors)
-        if schedule is not None and declared is not None:
-            self.registry.declared[definition.name] = declared
+        if declared is not None:
+            schedule, self.registry.declared[definition.name] = declared
             self._declarations.add(
                 ScheduleSpec(
                     definition.name,
                     schedule,
                     task,
                     tz,
-                    enabled=declared.enabled,
+                    enabled=declared[1].enabled,
                     owner="code",
                     origin=self.name,
                     policy={},

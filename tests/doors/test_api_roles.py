@@ -245,7 +245,8 @@ OPERATORS = {"timing", "zone", "note", "enabled", "catch_up", "catch_up_window",
 def test_what_each_role_changes_of_an_admins_work_is_a_closed_list(web: Web, role: Role, work: dict[str, Any]) -> None:
     assert SAMPLES.keys() == NewPolicy.model_fields.keys()
     assert CHANGES.keys() | {"policy"} == ScheduleChanges.model_fields.keys()
-    made = {"name": "nightly", "timing": "every 5m", "work": work, "policy": GATE if work is TASK else {}}
+    policy = {**GATE, "break_after": 3} if work is TASK else {}
+    made = {"name": "nightly", "timing": "every 5m", "work": work, "policy": policy}
     admin, client = web.script(Role.ADMIN, "maker"), web.script(role)
     bodies = {name: {name: value} for name, value in CHANGES.items()}
     bodies |= {name: {"policy": {name: value}} for name, value in SAMPLES.items()}

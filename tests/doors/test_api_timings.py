@@ -48,7 +48,7 @@ def test_without_a_zone_it_is_that_of_the_settings(viewer: Client) -> None:
         ({"text": "every 5x"}, "text", 7),
         ({"text": ""}, "text", 0),
         ({"text": "30 9 31 2 *"}, "text", 5),
-        ({"text": "daily 03:00", "zone": "Mars"}, "zone", 0),
+        ({"text": "daily 03:00", "zone": "Europe/Berln"}, "zone", 0),
     ],
 )
 def test_a_wrong_one_says_where_and_shows_a_right_one(

@@ -8,7 +8,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from ostinato import At, Cron, DailyAt, Every, Monthly, Ostinato, TimingError, Weekly, parse_timing
+from ostinato import At, Cron, DailyAt, Every, InvalidInput, Monthly, Ostinato, TimingError, Weekly, parse_timing
+from tests.doors.web import Client
 
 BERLIN = ZoneInfo("Europe/Berlin")
 
@@ -71,7 +72,26 @@ def test_a_wrong_schedule_of_a_task_fails_where_it_is_written_with_its_name(app:
         app.task("orders.sync", schedule="daily 03:00", tz="Europe/Berln")(lambda: None)
     with pytest.raises(ValueError, match=r"'orders\.sync'.*a timing cannot be 5"):
         app.task("orders.sync", schedule=5)(lambda: None)  # type: ignore[call-overload]
+    with pytest.raises(TimingError, match=r"the schedule of task 'r' cannot be: '' is not the name of a schedule"):
+        app.task("r", after="")(lambda: None)
+    with pytest.raises(TimingError, match=r"'r'.*5 is not the name of a schedule"):
+        app.task("r", after=5)(lambda: None)  # type: ignore[call-overload]
+    with pytest.raises(InvalidInput, match="the schedule of task 'r' cannot be: give either schedule or after"):
+        app.task("r", schedule="every 5m", after="import")(lambda: None)
     assert dict(app.declared) == {}
     assert not app.registry.tasks
     app.task("orders.sync", schedule="in 30m")(lambda: None)
     assert list(app.declared) == ["orders.sync"]
+
+
+@pytest.mark.parametrize("timing", ["at 2020-01-01T00:00", "0 9 1 1 * 2025", "daily 09:00 until 2020-01-01"])
+def test_what_is_past_is_refused_with_advice_and_without_a_hint(app: Ostinato, admin: Client, timing: str) -> None:
+    with pytest.raises(TimingError, match=r"would never run: .* give a time in the future") as caught:
+        app.schedules.add("z", timing, "job")
+    assert caught.value.hint == ""
+    answer = admin.post(
+        "/api/schedules", {"name": "z", "timing": timing, "work": {"kind": "function", "task": "hello"}}
+    )
+    (error,) = answer.json()["errors"]
+    assert (answer.status_code, error["field"], error["hint"]) == (422, "timing", None)
+    assert "give a time in the future" in error["message"]

@@ -83,3 +83,20 @@ def test_it_is_not_tried_again_and_errors_of_a_failed_attempt_do_not_stay(app: O
     drain(app)
     ended = run.get()
     assert (ended.state, ended.attempt, ended.cause, ended.totals) == (RunState.SUCCEEDED, 2, None, {})
+
+
+def test_what_is_to_be_deleted_after_its_run_stays_off_with_its_errors(app: Ostinato) -> None:
+    left = [3, 0]
+
+    @app.task("copy")
+    def copy(run: RunContext) -> None:
+        run.count("errors", left.pop(0))
+
+    app.schedules.add("copy", "in 30m", copy, delete_after_run=True)
+    simulate(app, lasting="1d")
+    schedule = app.schedules.get("copy")
+    assert (schedule.enabled, schedule.broken) == (False, "its last run succeeded with 3 errors")
+    app.schedules.edit("copy", timing="in 1h")
+    assert app.schedules.get("copy").enabled
+    simulate(app, lasting="1d")
+    assert app.schedules.list() == []

@@ -51,6 +51,14 @@ def test_an_exception_is_found_by_what_it_inherits_from_and_never_wins(app: Osti
     assert attempts(app, ValueError(), Retry(1, base=0, never="LookupError"))[0] == 2
 
 
+def test_a_builtin_is_known_by_all_its_names(app: Ostinato) -> None:
+    assert Retry(on=("builtins.TimeoutError", "TimeoutError", TimeoutError)).on == ("TimeoutError",)
+    assert Retry(never=("IOError", "builtins.EnvironmentError", "builtins.Exception")).never == ("OSError", "Exception")
+    assert Retry(on=("builtins.nothing", "builtins", "print")).on == ("builtins.nothing", "builtins", "print")
+    assert attempts(app, TimeoutError("x"), Retry(1, base=0, on=("builtins.TimeoutError",)))[0] == 2
+    assert attempts(app, OSError("x"), Retry(1, base=0, never=("builtins.IOError",)))[0] == 1
+
+
 def test_it_is_stored_by_names_and_says_what_it_said_without_them() -> None:
     policy = make_policy({"retry": AGAIN})
     name = "tests.engine.test_retry_exceptions.Flaky"

@@ -19,7 +19,7 @@ from ostinato.execution.throttle import Throttle
 from ostinato.listeners import Listeners
 from ostinato.logs import one_line
 from ostinato.models.ids import RunId
-from ostinato.models.policy import make_policy
+from ostinato.models.policy import check_soft_timeout, make_policy
 from ostinato.models.run import OuterRun
 from ostinato.models.session_options import NO_OPTIONS, SessionOptions
 from ostinato.models.task import TaskDescription, TaskKind, TaskSchedule
@@ -142,7 +142,7 @@ class Registry:
                 hint="define a function at the top of a module",
             )
         _check_no_method(name, function)
-        make_policy(options)  # a wrong policy is told where it is written, not at the first run
+        check_soft_timeout(make_policy(options))  # a wrong policy is told where it is written, not at the first run
         context = find_context_parameter(function)
         definition = TaskDefinition(
             name,

@@ -60,6 +60,7 @@ __all__ = [
     "check_choice",
     "check_key",
     "check_session",
+    "check_soft_timeout",
     "check_whole",
     "load_policy",
     "make_policy",
@@ -90,6 +91,19 @@ def make_policy(given: Mapping[str, Any], base: Policy = DEFAULT) -> Policy:
         else:
             changes["remaining"] = 1 if _flag(name, value) else None
     return replace(base, **changes)
+
+
+def check_soft_timeout(policy: Policy) -> Policy:
+    """The policy, unless its timeout ends what its soft timeout is to ask first."""
+    soft, hard = policy.soft_timeout, policy.timeout
+    if soft is not None and hard is not None and soft >= hard:
+        raise InvalidInput(
+            f"soft_timeout {duration_text(soft)} is not before timeout {duration_text(hard)}, "
+            "which would end the work before it is asked to end",
+            field="soft_timeout",
+            hint="give a shorter soft_timeout, or a longer timeout",
+        )
+    return policy
 
 
 def _read(field: PolicyField, value: Any, now: Any) -> Any:

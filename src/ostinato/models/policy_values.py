@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import builtins
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -261,7 +262,13 @@ def _exception_names(field: str, given: Exceptions) -> tuple[str, ...]:
                 field=field,
                 hint="give exceptions: TimeoutError, or by name as httpx.ConnectError",
             )
-    return tuple(names)
+    return tuple(dict.fromkeys(map(_builtin_name, names)))
+
+
+def _builtin_name(name: str) -> str:
+    """The name by which an exception is known when it is raised: of a builtin its own, without its module."""
+    found = getattr(builtins, name.removeprefix("builtins."), None)
+    return exception_name(found) if isinstance(found, type) and issubclass(found, BaseException) else name
 
 
 @dataclass(frozen=True, slots=True, init=False)

@@ -457,7 +457,7 @@ def _checked_digest(text: str, zone: str, now: Micros) -> tuple[str, Micros]:
     """The text of its timing as it is stored, and when it is due first."""
     timing = parse_timing(text, tz=zone, now=from_micros(now))
     if timing.runs is not None:
-        raise TimingError("a digest has no number of runs", text=text, hint=timing.unlimited.text)
+        raise TimingError("a digest has no number of runs", text=text)
     if timing.calendars:
         raise TimingError(
             "a digest does not follow a calendar: write its dates, or holidays(…)",

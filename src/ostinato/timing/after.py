@@ -57,13 +57,11 @@ class After(Timing):
     ) -> None:
         for name in upstreams:
             if not isinstance(name, str) or not name.strip() or name != name.strip() or not name.isprintable():
-                raise TimingError(f"{name!r} is not the name of a schedule", hint='After("import")')
+                raise TimingError(f"{name!r} is not the name of a schedule")
         if not upstreams or len(set(upstreams)) < len(upstreams) or len(upstreams) > _MOST:
-            raise TimingError(f"name 1 to {_MOST} schedules, each once", hint='After("import", "export")')
+            raise TimingError(f"name 1 to {_MOST} schedules, each once")
         if within is not None and not all:
-            raise TimingError(
-                "within is for all of several schedules", hint='After("import", "export", all=True, within="1h")'
-            )
+            raise TimingError("within is for all of several schedules, as in 'after import and export within 1h'")
         window = None
         if all and len(upstreams) > 1:
             window = _window(_DAY if within is None else within)
@@ -105,18 +103,16 @@ def _on(on: Any) -> On:
     try:
         return On(on)
     except ValueError:
-        raise TimingError(
-            f"on cannot be {on!r}: it is success, failure or end", hint="success, failure or end"
-        ) from None
+        raise TimingError(f"on cannot be {on!r}: it is success, failure or end") from None
 
 
 def _window(within: Duration) -> timedelta:
     try:
         found = parse_duration(within, field="within")
     except (InvalidInput, OverflowError) as error:
-        raise TimingError(f"within {within!r} is not a duration such as 1h", hint="within 1h") from error
+        raise TimingError(f"within {within!r} is not a duration such as 1h") from error
     if found <= timedelta(0):
-        raise TimingError("within must be longer than nothing", hint="within 1h")
+        raise TimingError("within must be longer than nothing, such as 1h")
     return found
 
 

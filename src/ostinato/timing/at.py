@@ -54,7 +54,7 @@ class At(Timing):
         if isinstance(when, str):
             when = _read_moment(when)
         if not isinstance(when, datetime):
-            raise TimingError(f"At needs a datetime, not {when!r}", hint="At('2026-12-24T18:00')")
+            raise TimingError(f"At needs a datetime or text such as '2026-12-24T18:00', not {when!r}")
         zone = check_zone(tz) if tz is not None else None
         if (offset := when.utcoffset()) is not None:
             # A fixed offset prints; a ZoneInfo would print the same and compare differently in a fold.
@@ -128,4 +128,4 @@ def _read_moment(text: str) -> datetime:
     try:
         return datetime.fromisoformat(text.strip().upper())
     except ValueError as error:
-        raise TimingError(f"{text!r} is not a date and time", text=text, hint="2026-12-24T18:00") from error
+        raise TimingError(f"{text!r} is not a date and time such as 2026-12-24T18:00", text=text) from error

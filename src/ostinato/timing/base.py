@@ -45,7 +45,7 @@ def jitter_fields(jitter: Duration, stable: bool) -> dict[str, Any]:
     try:
         amount = parse_duration(jitter, field="jitter")
     except (InvalidInput, OverflowError) as error:
-        raise TimingError(f"jitter {jitter!r} is not a duration", hint="jitter 30s") from error
+        raise TimingError(f"jitter {jitter!r} is not a duration such as 30s") from error
     # Without a jitter there is nothing to be stable about, and two equal timings must have equal texts.
     return {"jitter": amount, "stable": bool(stable and amount)}
 
@@ -163,6 +163,16 @@ class Timing(ABC):
     def unlimited(self) -> Timing:
         """The same, for any number of runs."""
         return self
+
+    @property
+    def alternatives(self) -> int:
+        """How many timings, joined by 'or', it is due with; what is taken off or bounded is of all of them."""
+        return 1
+
+    @property
+    def has_bound(self) -> bool:
+        """Whether its sentence ends with the days from which and until which it is due."""
+        return False
 
     @property
     def text(self) -> str:

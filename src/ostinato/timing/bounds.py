@@ -43,7 +43,7 @@ class Bounded(Combination):
         self, base: Timing, start: date | str | None = None, end: date | str | None = None, tz: Zone | None = None
     ) -> None:
         if not isinstance(base, Timing):
-            raise TimingError("a bound is of a timing", hint="DailyAt(9).between('2027-01-01', '2027-06-30')")
+            raise TimingError("a bound is of a timing, as in DailyAt(9).between('2027-01-01', '2027-06-30')")
         check_combinable(base)
         since, until = _edge(start), _edge(end)
         if isinstance(base, Bounded):
@@ -132,10 +132,20 @@ class Bounded(Combination):
         words += f" until {_edge_text(self.end)}" if self.end is not None else ""
         return words + (f" in {self.tz}" if self.tz and self.tz != zone else "")
 
+    @property
+    def alternatives(self) -> int:
+        return self.base.alternatives
+
+    @property
+    def has_bound(self) -> bool:
+        return True
+
     def phrase(self) -> str:
-        since = f", from {_edge_phrase(self.start)}" if self.start is not None else ""
-        until = f", until {_edge_phrase(self.end)}" if self.end is not None else ""
-        return f"{self.base.phrase()}{since}{until}"
+        since = f"from {_edge_phrase(self.start)}" if self.start is not None else ""
+        until = f"until {_edge_phrase(self.end)}" if self.end is not None else ""
+        # After several timings in a row, a bound would seem to belong to the last alone.
+        of = {1: "", 2: "both "}.get(self.base.alternatives, "all ")
+        return f"{self.base.phrase()}, {of}{', '.join(filter(None, (since, until)))}"
 
     def _remarks(self, after: datetime, n: int) -> list[str]:
         return self.base.remarks(max(after, self.first - _TICK), n) if after <= self.last else []
@@ -150,11 +160,11 @@ class Limited(Combination):
 
     def __init__(self, base: Timing, runs: int) -> None:
         if not isinstance(base, Timing) or isinstance(base, Limited):
-            raise TimingError("so many runs are of a timing", hint="DailyAt(9).limited(10)")
+            raise TimingError("so many runs are of a timing, as in DailyAt(9).limited(10)")
         if base.follows:
-            raise TimingError(f"{base.text!r} has no number of runs", hint="the policy remaining=10")
+            raise TimingError(f"{base.text!r} has no number of runs: give its schedule the policy remaining={runs!r}")
         if not isinstance(runs, int) or isinstance(runs, bool) or not 1 <= runs < 2**31:
-            raise TimingError(f"it runs once or more often, not {runs!r} times", hint="DailyAt(9).limited(10)")
+            raise TimingError(f"it runs once or more often, not {runs!r} times")
         self._store(base, runs)
 
     def _store(self, base: Timing, runs: int) -> None:
@@ -236,11 +246,11 @@ def _edge(given: date | str | None) -> date | None:
     if given is None or isinstance(given, date):
         return given
     if not isinstance(given, str):
-        raise TimingError(f"a bound is a date or a datetime, not {given!r}", hint="2027-06-30")
+        raise TimingError(f"a bound is a date such as 2027-06-30 or a datetime, not {given!r}")
     try:
         return date.fromisoformat(given) if len(given) == 10 else _normal(datetime.fromisoformat(given.upper()))
     except ValueError as error:
-        raise TimingError(f"{given!r} is not a date", text=given, hint="2027-06-30") from error
+        raise TimingError(f"{given!r} is not a date such as 2027-06-30", text=given) from error
 
 
 def _normal(moment: datetime) -> datetime:

@@ -38,12 +38,12 @@ from ostinato.timing.zones import Zone, check_zone, local_date, start_of_day
 
 __all__ = ["MOST_PERIODS", "CalendarTiming", "DailyAt", "Monthly", "Quarterly", "TimeOfDay", "Weekly"]
 
-TimeOfDay = int | time | str | Iterable[time]
-"""An hour, a time, several times, or their text (`09:00,17:00`, `09:00-17:00 every 30m`)."""
+TimeOfDay = int | time | str | Iterable[int | time | str]
+"""An hour, a time or their text (`09:00,17:00`, `09:00-17:00 every 30m`), or several of those."""
 
 MOST_PERIODS: dict[Unit, int] = {"day": 1000, "week": 200, "month": 60}
 """So many lie between two due times at most."""
-_EXAMPLE = "DailyAt(3, 0), Weekly('mon', 9, 30), Monthly(1, 9, 0)"
+_WEEKDAYS = "'mon,thu', 'mon-fri' or ['mon', 'thu']"
 _SECOND = timedelta(seconds=1)
 
 
@@ -97,9 +97,9 @@ class CalendarTiming(WallClockTiming):
     ) -> None:
         most = MOST_PERIODS[self.unit]
         if not isinstance(every, int) or isinstance(every, bool) or not 1 <= every <= most:
-            raise TimingError(f"every is 1 to {most} {self.unit}s, not {every!r}", hint="Weekly('mon', 9, every=2)")
+            raise TimingError(f"every is 1 to {most} {self.unit}s, not {every!r}")
         if anchor is not None and (not isinstance(anchor, date) or isinstance(anchor, datetime)):
-            raise TimingError(f"an anchor is a date, not {anchor!r}", hint="anchor=date(2027, 1, 1)")
+            raise TimingError(f"an anchor is a date such as date(2027, 1, 1), not {anchor!r}")
         times, own = _times_of(*clock)
         zone = tz if tz is not None else own
         store(self, times=times, every=every, anchor=anchor if every > 1 else None, **more)
@@ -240,19 +240,19 @@ class Weekly(CalendarTiming):
         stable: bool = False,
     ) -> None:
         if days and day:
-            raise TimingError("give either days or day, not both", hint="Weekly(day='mon', hour=9)")
+            raise TimingError("give either days or day, not both: Weekly(day='mon', hour=9)")
         given = days or day
         if not isinstance(given, Iterable):  # of numbers, nobody knows which day is the first
-            raise TimingError(f"{given!r} is not a weekday", hint="Weekly('mon,thu', 9, 0)")
+            raise TimingError(f"{given!r} is not a weekday: give such as {_WEEKDAYS}")
         names = given.split(",") if isinstance(given, str) else list(given)
         found: set[int] = set()
         for name in names:
             try:
                 found.update(weekday_numbers(name))
             except (KeyError, AttributeError) as error:
-                raise TimingError(f"{name!r} is not a weekday", hint="Weekly('mon,thu', 9, 0)") from error
+                raise TimingError(f"{name!r} is not a weekday: give such as {_WEEKDAYS}") from error
         if not found:
-            raise TimingError("Weekly needs at least one weekday", hint="Weekly('mon,thu', 9, 0)")
+            raise TimingError(f"Weekly needs at least one weekday: give such as {_WEEKDAYS}")
         self._store((hour, minute, second), tz, every, anchor, jitter, stable, days=tuple(sorted(found)))
 
     @property
@@ -307,8 +307,7 @@ class Monthly(CalendarTiming):
             days, kind = read_days(day)
         except (ValueError, KeyError) as error:
             raise TimingError(
-                f"a day of the month is 1 to 31, 'last', or such as 'first mon' or 'last workday', not {day!r}",
-                hint="Monthly('last', 9, 0)",
+                f"a day of the month is 1 to 31, 'last', or such as 'first mon' or 'last workday', not {day!r}"
             ) from error
         self._store((hour, minute, second), tz, every, anchor, jitter, stable, days=days, kind=kind)
 
@@ -379,26 +378,32 @@ class Quarterly(Monthly):
 
 def _times_of(hour: object, minute: int, second: int) -> tuple[ClockTimes, tzinfo | None]:
     """The times of a day, and the zone that they came with."""
-    if isinstance(hour, str):
-        return read_times(hour), None
-    if isinstance(hour, Iterable):
-        given = list(hour)
-    elif isinstance(hour, time):
-        given = [hour]
-    else:
-        for name, value, most in (("hour", hour, 23), ("minute", minute, 59), ("second", second, 59)):
-            if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
-                raise TimingError(f"{name} must be 0 to {most}, not {value!r}", hint=_EXAMPLE)
-        given = [time(int(hour), minute, second)]  # type: ignore[call-overload]
-    return _listed(given)
+    if isinstance(hour, (time, Iterable)):
+        if minute != 0 or second != 0:
+            raise TimingError(f"minute and second are of an hour that is a number, not of {hour!r}")
+        if isinstance(hour, str):
+            return read_times(hour), None
+        return _listed([hour] if isinstance(hour, time) else hour)
+    for name, value, most in (("hour", hour, 23), ("minute", minute, 59), ("second", second, 59)):
+        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
+            raise TimingError(f"{name} must be 0 to {most}, not {value!r}")
+    return _listed([time(int(hour), minute, second)])  # type: ignore[call-overload]
 
 
-def _listed(given: list[Any]) -> tuple[ClockTimes, tzinfo | None]:
-    zones = set()
+def _listed(given: Iterable[Any]) -> tuple[ClockTimes, tzinfo | None]:
+    """Several times of a day: hours, times and texts, in one zone."""
+    seconds: set[int] = set()
+    zones: set[tzinfo | None] = set()
     for each in given:
-        if not isinstance(each, time) or each.microsecond:
-            raise TimingError(f"{each!r} is not a time of day", hint="DailyAt(time(9, 30))")
-        zones.add(each.tzinfo)
+        if isinstance(each, time) and not each.microsecond:
+            seconds.add(second_of(each))
+        elif isinstance(each, str):
+            seconds.update(read_times(each).seconds)
+        elif isinstance(each, int) and not isinstance(each, bool) and 0 <= each <= 23:
+            seconds.add(each * 3600)
+        else:
+            raise TimingError(f"{each!r} is not a time of day: give an hour, such as 9, '9:30' or time(9, 30)")
+        zones.add(each.tzinfo if isinstance(each, time) else None)
     if len(zones) != 1:
-        raise TimingError("one zone for all times of day" if given else "a time of day is missing", hint=_EXAMPLE)
-    return ClockTimes.listed(map(second_of, given)), zones.pop()
+        raise TimingError("one zone for all times of day" if seconds else "a time of day is missing")
+    return ClockTimes.listed(seconds), zones.pop()

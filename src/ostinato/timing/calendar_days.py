@@ -92,7 +92,7 @@ def check_calendar_name(name: Any) -> str:
     """A name that can stand in a text; TimingError if it cannot."""
     is_name = isinstance(name, str) and name.strip() == name and 0 < len(name) <= _LONGEST and name.isprintable()
     if not is_name or name in (".", ".."):
-        raise TimingError(f"a calendar cannot be called {name!r}", hint="daily 09:00 except calendar(office)")
+        raise TimingError(f"a calendar cannot be called {name!r}: take a name such as office")
     return str(name)
 
 

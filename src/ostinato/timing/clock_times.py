@@ -13,7 +13,7 @@ from typing import NamedTuple
 from ostinato.durations import duration_text
 from ostinato.timing.explain import clock_text, interval_phrase, joined
 
-__all__ = ["ClockTimes", "second_of"]
+__all__ = ["MIDNIGHT", "MOST_TIMES", "ClockTimes", "second_of"]
 
 _DAY = 86_400
 MOST_TIMES = 1_440
@@ -72,6 +72,9 @@ class ClockTimes(NamedTuple):
     @property
     def _every(self) -> timedelta:
         return timedelta(seconds=self.step)
+
+
+MIDNIGHT = ClockTimes((0,))
 
 
 def _clock(second_of_day: int) -> str:

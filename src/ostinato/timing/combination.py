@@ -26,14 +26,11 @@ def check_combinable(*timings: Timing) -> None:
         if timing.runs is not None:
             raise TimingError(f"'until {timing.runs} runs' is of the whole timing, and stands at its end")
         if timing.after_finish is not None:
-            raise TimingError(
-                f"{timing.text!r} counts from the end of a run and cannot be combined",
-                hint=timing.text.replace(" after finish", ""),
-            )
+            raise TimingError(f"{timing.text!r} counts from the end of a run and cannot be combined")
         if timing.follows:
             raise TimingError(
-                f"{timing.text!r} has no due times and cannot be combined",
-                hint="two schedules with the same work, one of them by the clock",
+                f"{timing.text!r} has no due times and cannot be combined: "
+                "make two schedules with the same work, one of them by the clock"
             )
 
 

@@ -43,10 +43,10 @@ class Or(Combination):
         flat: list[Timing] = []
         for part in parts:
             if not isinstance(part, Timing):
-                raise TimingError(f"'or' joins timings, not {part!r}", hint="daily 09:00 or monthly last 18:00")
+                raise TimingError(f"'or' joins timings, not {part!r}")
             flat.extend(part.parts if isinstance(part, Or) else (part,))
         if len(flat) < 2:
-            raise TimingError("'or' needs at least two timings", hint="daily 09:00 or monthly last 18:00")
+            raise TimingError("'or' needs at least two timings")
         refuse_many(sum(map(size_of, flat)))
         check_combinable(*flat)
         self._store(tuple(part.with_jitter(jitter, stable) for part in flat))
@@ -62,6 +62,10 @@ class Or(Combination):
 
     def _timings(self) -> Sequence[Timing]:
         return self.parts
+
+    @property
+    def alternatives(self) -> int:
+        return len(self.parts)
 
     def _mapped(self, change: Callable[[Timing], Timing]) -> Or:
         copy = object.__new__(Or)
@@ -126,9 +130,14 @@ class Or(Combination):
         return " or ".join([first.text_within(zone), *(_nested(part, zone) for part in rest)])
 
     def phrase(self) -> str:
-        return ", or ".join(
+        first, *rest = [
             part.phrase() + (f" in {part.zone}" if part.zone and part.zone != self.zone else "") for part in self.parts
-        )
+        ]
+        # Unlike in the text, a bound of the last would seem to be of all.
+        bracketed = [
+            f"({phrase})" if part.has_bound else phrase for part, phrase in zip(self.parts[1:], rest, strict=True)
+        ]
+        return ", or ".join([first, *bracketed])
 
     def _remarks(self, after: datetime, n: int) -> list[str]:
         return list(dict.fromkeys(remark for part in self.parts for remark in part.remarks(after, n)))
@@ -158,7 +167,7 @@ class Except(Combination):
         stable: bool = False,
     ) -> None:
         if not isinstance(base, Timing) or not isinstance(days, DaySet | Timing):
-            raise TimingError("'except' takes days from a timing", hint="daily 09:00 except 2026-12-25,12-26")
+            raise TimingError("'except' takes days from a timing, as in 'daily 09:00 except 2026-12-25,12-26'")
         refuse_many(size_of(base) + size_of(days))
         check_combinable(base, *([days] if isinstance(days, Timing) else []))
         base = base.with_jitter(jitter, stable)
@@ -176,9 +185,7 @@ class Except(Combination):
         # Which dates a calendar has is another's word: what it takes may be all of them.
         is_open = self.nameless or bool(self.calendars)
         if not is_open and base.next_after(_PROBE) is not None and self._next(_PROBE) is None:
-            raise TimingError(
-                f"{self.text!r} is never due: all its days are excluded", hint="daily 09:00 except weekly sat,sun 00:00"
-            )
+            raise TimingError(f"{self.text!r} is never due: all its days are excluded")
 
     def _store(self, base: Timing, days: DaySet | Timing, tz: str | None, names_zone: bool) -> None:
         # A zone of its own only where no part has one to judge the days in.
@@ -201,6 +208,14 @@ class Except(Combination):
     def wants_calendars(self) -> tuple[str, ...]:
         own = self.days.calendars if isinstance(self.days, DaySet) and self.days.wants_dates else ()
         return tuple(dict.fromkeys((*Combination.wants_calendars.__get__(self), *own)))
+
+    @property
+    def alternatives(self) -> int:
+        return self.base.alternatives
+
+    @property
+    def has_bound(self) -> bool:
+        return self.base.has_bound
 
     @property
     def owns_zone(self) -> bool:
@@ -358,7 +373,7 @@ class Except(Combination):
 
     def phrase(self) -> str:
         # After several timings in a row, 'except' would seem to belong to the last alone.
-        joiner = ", but never" if isinstance(self.base, Or) else " except"
+        joiner = ", but never" if self.base.alternatives > 1 else " except"
         return f"{self.base.phrase()}{joiner} {self.days.days_phrase()}"
 
     def _remarks(self, after: datetime, n: int) -> list[str]:

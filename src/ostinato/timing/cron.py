@@ -45,7 +45,7 @@ class Cron(WallClockTiming):
         stable: bool = False,
     ) -> None:
         if not isinstance(expression, str):
-            raise TimingError(f"a cron expression is text, not {expression!r}", hint='Cron("30 9 * * 1-5")')
+            raise TimingError(f"a cron expression is text such as '30 9 * * 1-5', not {expression!r}")
         needs_name = compile_cron(expression).needs_name
         normal = " ".join(expression.split())
         store(

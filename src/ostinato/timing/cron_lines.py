@@ -27,7 +27,7 @@ from ostinato.timing.cron_fields import (
 from ostinato.timing.explain import WEEKDAYS
 from ostinato.timing.pattern import TimesOfDay, WallPattern
 
-__all__ = ["MACROS", "CompiledCron", "compile_cron", "relaxed"]
+__all__ = ["MACROS", "CompiledCron", "compile_cron", "day_line", "relaxed"]
 
 MACROS = {
     "@yearly": "0 0 1 1 *",
@@ -41,6 +41,7 @@ MACROS = {
 _FIVE = (Kind.MINUTE, Kind.HOUR, Kind.DAY, Kind.MONTH, Kind.WEEKDAY)
 _UNITS = {Kind.SECOND: "s", Kind.MINUTE: "m", Kind.HOUR: "h", Kind.DAY: "d"}
 _FEW_FIXES = 8
+_SATURDAY = 6
 _ZERO = read_field("0", Kind.SECOND)
 
 
@@ -84,6 +85,19 @@ def compile_cron(expression: str, name: str | None = None) -> CompiledCron:
     except TimingError as error:
         error.hint = _mended(error.hint)
         raise
+
+
+def day_line(word: str) -> str:
+    """The line that is due on a day that only cron can say: `15W`, `L-3`, `FRIL`, `2#1`. A small w is for weeks, and an
+    L alone for the last day of a month or of a week."""
+    for kind, line in ((Kind.DAY, "0 0 {} * *"), (Kind.WEEKDAY, "0 0 * * {}")):
+        try:
+            (item,) = read_field(word, kind).items
+        except (WrongItem, ValueError):
+            continue
+        if isinstance(item, FromEnd | Nearest | Nth) and "w" not in word and word not in ("L", "l"):
+            return line.format(word)
+    return ""
 
 
 def relaxed(expression: str) -> str:
@@ -133,7 +147,7 @@ def _compiled(expression: str, name: str | None) -> CompiledCron:
     fields = {word.kind: _field(expression, words, word, name) for word in words}
     second = fields.get(Kind.SECOND, _ZERO)
     days = DayFields(fields[Kind.DAY], fields[Kind.MONTH], fields[Kind.WEEKDAY], fields.get(Kind.YEAR))
-    _ask_about_quartz(expression, words, days)
+    _ask_about_quartz(expression, words)
     needs_name = any(field.needs_name for field in fields.values())
     rule = day_rule(days)
     if not needs_name and not ever_matches(rule, days.year):
@@ -194,8 +208,12 @@ def _field(expression: str, words: list[_Word], word: _Word, name: str | None) -
     try:
         return read_field(word.text, word.kind, name)
     except WrongItem as error:
+        item = word.text[error.offset :].partition(",")[0]
         if error.too_long is not None:
             hint = _interval(words, word, error.too_long)
+        elif word.kind is Kind.WEEKDAY and item in ("L", "l") and _looks_like_quartz(words):
+            # Alone it is the last day of the week, which ends with Saturday.
+            hint = _replaced(words, word, _with_item(word.text, error.offset, "sat"))
         elif error.right is None:
             hint = ""
         else:
@@ -234,21 +252,18 @@ def _impossible(expression: str, words: list[_Word], days: DayFields) -> TimingE
     )
 
 
-def _ask_about_quartz(expression: str, words: list[_Word], days: DayFields) -> None:
-    """Refuse a line of Quartz whose weekdays have numbers: there 1 is Sunday, here it is Monday."""
+def _ask_about_quartz(expression: str, words: list[_Word]) -> None:
+    """Refuse a line of Quartz that is due on other days there: 1 is Sunday, and the week ends with Saturday."""
     word = next(word for word in words if word.kind is Kind.WEEKDAY)
-    looks_like_quartz = len(words) == 7 or any("?" in one.text for one in words)
-    read = [(text, read_field(text, Kind.WEEKDAY).items[0]) for text in word.text.split(",")]
     # The numbers of an `H` are ours: Quartz has none.
-    items = [(text, item) for text, item in read if not isinstance(item, Spread)]
-    numbers = [number for text, _ in items for number in re.findall(r"(?<![\d/#])\d+", text)]
+    items = [(text.lower(), read_field(text, Kind.WEEKDAY).items[0]) for text in word.text.split(",")]
     # Quartz has no 0: who writes it counts as cron does.
-    if not looks_like_quartz or not numbers or "0" in numbers or days.weekday.is_any:
+    if not _looks_like_quartz(words) or any(re.match(r"0|.*-0", text) for text, _ in items):
         return
-    here = ",".join(_by_name(text, item, 0) for text, item in read)
-    there = ",".join(_by_name(text, item, -1 if text[0].isdigit() else 0) for text, item in read)
-    if there == here:
+    moved = [(text, _in_quartz(text, item)) for text, item in items]
+    if _days_named(moved) == _days_named(items):
         return
+    here, there = (",".join(_by_name(text, item) for text, item in found) for found in (items, moved))
     kept = [one for one in words if one.kind is not Kind.YEAR or one.text != "*"]
     in_quartz, in_cron = (_replaced(kept, word, names).replace("?", "*") for names in (there, here))
     raise TimingError(
@@ -260,16 +275,43 @@ def _ask_about_quartz(expression: str, words: list[_Word], days: DayFields) -> N
     )
 
 
-def _by_name(text: str, item: Item, shift: int) -> str:
-    """An item of the weekday field in names, with its numbers moved by so many days; an `H` as it is written."""
-    if isinstance(item, Spread):
-        return text
+def _looks_like_quartz(words: list[_Word]) -> bool:
+    return len(words) == 7 or any("?" in one.text for one in words)
+
+
+def _in_quartz(text: str, item: Item) -> Item:
+    """What Quartz reads there: its week begins with Sunday = 1, and ends with Saturday."""
+    first, dash, last = text.partition("/")[0].partition("-")
     if isinstance(item, Nth):
-        return _weekday(item.weekday + shift) + ("L" if item.nth < 0 else f"#{item.nth}")
+        return Nth(_quartz_day(text[0], item.weekday), item.nth)
+    if not isinstance(item, Span) or first in "*?":
+        return item
+    begin = _quartz_day(first, item.first)
+    end = _quartz_day(last, item.last) if dash else _SATURDAY if "/" in text else begin
+    return Span(item.kind, begin, end, item.step)
+
+
+def _quartz_day(word: str, here: int) -> int:
+    return (int(word) - 1) % 7 if word.isdecimal() else here
+
+
+def _days_named(items: list[tuple[str, Item]]) -> set[object]:
+    """The days of all items together, and what is none of the week."""
+    spans = [item for _, item in items if isinstance(item, Span)]
+    others = [item for _, item in items if not isinstance(item, Span)]
+    return {*(value for span in spans for value in span.values), *others}
+
+
+def _by_name(text: str, item: Item) -> str:
+    """An item of the weekday field in names; an `H` as it is written."""
+    if isinstance(item, Spread):
+        return text.upper()
+    if isinstance(item, Nth):
+        return _weekday(item.weekday) + ("L" if item.nth < 0 else f"#{item.nth}")
     assert isinstance(item, Span)
     if item.is_whole:
         return "*" if item.step == 1 else f"*/{item.step}"
-    first, last = _weekday(item.first + shift), _weekday(item.last + shift)
+    first, last = _weekday(item.first), _weekday(item.last)
     return (first if item.size == 1 else f"{first}-{last}") + (f"/{item.step}" if item.step > 1 else "")
 
 

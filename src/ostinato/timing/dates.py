@@ -103,10 +103,10 @@ class Dates(DaySet):
         for item in given:
             day = _day_of(item)
             if day is None:
-                raise TimingError(f"{item!r} is not a date", hint="2026-12-25 or, for every year, 12-25")
+                raise TimingError(f"{item!r} is not a date such as 2026-12-25 or, for every year, 12-25")
             found.append(day)
         if not found and not may_be_empty:
-            raise TimingError("a list of dates needs at least one", hint="2026-12-25,2026-12-26")
+            raise TimingError("a list of dates needs at least one")
         known = frozenset(found)
         object.__setattr__(self, "days", tuple(sorted(known)))
         object.__setattr__(self, "known", known)

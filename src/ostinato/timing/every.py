@@ -56,9 +56,7 @@ class Every(Timing):
         given = {name: value for name, value in parts.items() if value is not None}
         found = _interval(interval, given)
         if found < SHORTEST:
-            raise TimingError(
-                f"an interval must be at least 1 ms, not {found.total_seconds():g} s", hint="Every(minutes=5)"
-            )
+            raise TimingError(f"an interval must be at least 1 ms, not {found.total_seconds():g} s")
         store(self, interval=found, anchor=_checked_anchor(anchor), **jitter_fields(jitter, stable))
 
     @property
@@ -114,13 +112,13 @@ class Every(Timing):
 def _interval(duration: Duration | None, parts: Mapping[str, float]) -> timedelta:
     """One way or the other; an hour if nothing is given."""
     if duration is not None and parts:
-        raise TimingError("give either a duration or its parts, not both", hint="Every(minutes=5)")
+        raise TimingError("give either a duration or its parts, not both: Every(minutes=5)")
     try:
         if duration is not None:
             return parse_duration(duration, field="interval")
         return timedelta(**parts) if parts else _HOUR
     except (InvalidInput, OverflowError, TypeError, ValueError) as error:
-        raise TimingError(f"not an interval: {error}", hint="Every(minutes=5)") from error
+        raise TimingError(f"not an interval: {error}") from error
 
 
 def _checked_anchor(anchor: object) -> datetime | Literal["finish"] | None:
@@ -129,6 +127,5 @@ def _checked_anchor(anchor: object) -> datetime | Literal["finish"] | None:
     if isinstance(anchor, datetime) and anchor.utcoffset() is not None:
         return as_utc(anchor)
     raise TimingError(
-        f"an anchor is an aware datetime or 'finish', not {anchor!r}",
-        hint="Every(minutes=5, anchor=datetime(2026, 1, 1, 10, tzinfo=UTC))",
+        f"an anchor is 'finish' or an aware datetime such as datetime(2026, 1, 1, 10, tzinfo=UTC), not {anchor!r}"
     )

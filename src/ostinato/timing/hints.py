@@ -43,19 +43,19 @@ _KNOWN = _MEANT | {"the", "and", "each", "everyday", "annually", "from", "starti
 _KNOWN |= {"thru", "till", "once", "twice", "times", "biweekly", "bimonthly", "fortnight", "fortnightly", "next"}
 _WORD = re.compile(r"(?<![A-Za-z/_])@?[A-Za-z]{3,}(?![A-Za-z/_])")
 _ALIKE, _AHEAD = 0.8, 0.04
-_LONGEST = 500
+_LONGEST, _MOST_FIXES = 500, 3
 
 
 def right_text(error: TimingError, parse: Callable[[str], object]) -> str:
     """A text that can be parsed: what the error proposes, or its text with the misspelled words put right."""
-    spelled = _put_right(error.text)
-    for text in (error.hint, _put_right(error.hint), spelled):
-        if text and _wrong(text, parse) is None:
-            return " ".join(text.split())
-    # Spelled right, it may be wrong in a way that its reader knows.
-    further = _wrong(spelled, parse)
-    is_known = further is not None and further.hint and _wrong(further.hint, parse) is None
-    return " ".join(further.hint.split()) if further is not None and is_known else ""
+    for text in (error.hint, _put_right(error.hint), _put_right(error.text)):
+        # Put right, it may be wrong in a way that its reader knows.
+        for _ in range(_MOST_FIXES):
+            further = _wrong(text, parse) if text else None
+            if text and further is None:
+                return " ".join(text.split())
+            text = further.hint if further is not None else ""
+    return ""
 
 
 def _wrong(text: str, parse: Callable[[str], object]) -> TimingError | None:

@@ -12,7 +12,7 @@ from typing import NamedTuple, NoReturn
 
 from ostinato.durations import parse_duration
 from ostinato.errors import InvalidInput, TimingError
-from ostinato.timing.clock_times import MOST_TIMES, ClockTimes, second_of
+from ostinato.timing.clock_times import MIDNIGHT, MOST_TIMES, ClockTimes, second_of
 
 __all__ = ["UNITS", "NeedsNow", "Word", "Words", "read_times"]
 
@@ -202,7 +202,7 @@ class Words:
         """The times of a day: `9`, `09:00, 17:00`, `9 and 17`, `9-17 every 30m`; midnight where none are given."""
         self.skip("at", "@")
         if not self.peek():
-            return ClockTimes((0,))
+            return MIDNIGHT
         if self.at_window():
             return self.window(None)
         self._split()

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from datetime import date, datetime, timedelta
-from difflib import SequenceMatcher
 from functools import lru_cache
 from typing import NoReturn
 
@@ -18,6 +17,7 @@ from ostinato.timing.base import Timing
 from ostinato.timing.bounds import Bounded, Limited
 from ostinato.timing.calendar import CalendarTiming, DailyAt, Monthly, Quarterly, Weekly
 from ostinato.timing.calendar_days import folded
+from ostinato.timing.clock_times import MIDNIGHT, ClockTimes
 from ostinato.timing.combination import refuse_many
 from ostinato.timing.combine import Except, Or
 from ostinato.timing.cron import Cron
@@ -34,10 +34,9 @@ __all__ = ["check_reads_back", "parse_timing"]
 
 # The parentheses of `H(0-29)` in cron and of `holidays(DE)` group nothing.
 _TOKEN = re.compile(rf"{DAY_SET}|[()]|(?:\b[hH]\(\d+-\d+\)|[^\s(),]|\s*,\s*)+", re.IGNORECASE)
-_SAME_ZONE = 0.9
 _DATE, _WHOLE_DATE = re.compile(r"\d{4}-\d"), re.compile(r"\d{4}-\d{1,2}-\d{1,2}")
 _UNTIL, _RUNS = ("until", "till", "to"), ("run", "runs", "time", "times", "executions")
-_MOST_DIGITS = 12
+_MOST_DIGITS, _MOST_TIME_WORDS = 12, 12
 _JOINERS = ("or", "except", "(", ")")
 _ZONE_PREFIX = re.compile(r"(?:CRON_)?TZ=(\S+)", re.IGNORECASE)
 _LONGEST, _DEEPEST = 20_000, 20
@@ -80,16 +79,16 @@ def check_reads_back(timing: Timing, zone: str) -> None:
     if type(timing) in _READ_BACK:
         return
     kind = type(timing).__name__
-    why = "use the timings of ostinato, and combine them with | and except_dates"
+    advice = "use the timings of ostinato, and combine them with | and except_dates"
     try:
         bound = timing.in_zone(zone)
         text = bound.text
         read = parse_timing(text, tz=bound.zone or zone)
     except Exception as error:  # whatever the code of somebody else raises
         reason = error.message if isinstance(error, TimingError) else f"{type(error).__name__}: {error}"
-        raise TimingError(f"a {kind} cannot be stored: its text cannot be read back ({reason})", hint=why) from error
+        raise TimingError(f"a {kind} cannot be stored: its text cannot be read back ({reason}); {advice}") from error
     if type(read) is not type(bound) or read != bound:
-        raise TimingError(f"a {kind} cannot be stored: its text {text!r} is read as another timing", hint=why)
+        raise TimingError(f"a {kind} cannot be stored: its text {text!r} is read as another timing; {advice}")
 
 
 @lru_cache(maxsize=4096)
@@ -117,6 +116,8 @@ class _Parser:
             raise TimingError(f"a text of {len(text)} characters is too long for a timing")
         self.words = [Word(match[0], match.start()) for match in _TOKEN.finditer(text)]
         self.index, self.depth, self.parts = 0, 0, 1
+        self.simple: list[tuple[list[Word], Timing]] = []
+        """The simple timings so far, with their words."""
 
     def whole(self) -> Timing:
         if self._peek() == "after":
@@ -140,6 +141,7 @@ class _Parser:
         raise TimingError(message, text=self.text, position=position, hint=hint)
 
     def _combination(self) -> Timing:
+        begin = len(self.simple)
         left = self._operand()
         while self._peek() in ("or", "except") or self._at_bound():
             joiner = self._take()
@@ -152,7 +154,7 @@ class _Parser:
                 if joiner.lower == "or":
                     left = Or(left, self._operand())
                 else:
-                    left = self._exception(left)
+                    left = self._exception(left, begin)
             except TimingError as error:
                 if error.text == self.text:
                     raise
@@ -203,10 +205,7 @@ class _Parser:
         """Whether these words are an interval, which counts from what follows."""
         if not run or run[0].lower not in ("every", "each", "@every") or any(word.lower in FROM for word in run):
             return False
-        try:
-            found = read_simple(Words(self.text, run, self.tz, self.now))
-        except TimingError:
-            return False
+        found = self._read(run)
         return isinstance(found, Every) or (isinstance(found, CalendarTiming) and found.every > 1)
 
     def _bound(self, left: Timing, joiner: Word) -> Timing:
@@ -258,6 +257,7 @@ class _Parser:
             # Its hint is for these words alone.
             hint = self._replaced(rest, error.hint) if error.hint else ""
             raise TimingError(error.message, text=self.text, position=error.position, hint=hint) from error
+        self.simple.append((rest, made))
         made = made.with_jitter(jitter, stable)
         return made if zone is not None else made.at_home()
 
@@ -277,20 +277,26 @@ class _Parser:
         last = words[-1]
         return f"{self.text[: words[0].start]}{by}{self.text[last.start + len(last.raw) :]}"
 
-    def _exception(self, base: Timing) -> Timing:
-        if self._peek() == "(":
-            return Except(base, self._operand(), self.tz).at_home()
-        run = self._run()
+    def _exception(self, base: Timing, begin: int) -> Timing:
+        first, bases = self.index, self.simple[begin:]
+        is_nested = self._peek() == "("
+        run = [] if is_nested else self._run()
         if run and run[0].lower == "on":
             run = run[1:]
         is_named = bool(run) and says_day_set(run[0])
         if not is_named and (not run or not re.match(r"\d{1,4}-\d", run[0].raw)):
-            return Except(base, self._simple(run), self.tz).at_home()
+            days = self._operand() if is_nested else self._simple(run)
+            del self.simple[begin + len(bases) :]
+            self._check_days_off(days, bases, self.words[first : self.index])
+            return Except(base, days, self.tz).at_home()
         rest, zone, jitter, stable = self._suffix(run)
         if is_named:
             made = Except(base, read_day_sets(self.text, rest), zone or self.tz).with_jitter(jitter, stable)
             return made if zone is not None else made.at_home()
         if len(rest) > 1:
+            times = self._times(rest[1:])
+            if times is not None:
+                self._refuse_time(bases, rest[1:], times, "")
             raise TimingError(
                 "dates are separated by commas",
                 text=self.text,
@@ -299,6 +305,53 @@ class _Parser:
             )
         made = Except(base, self._dates(rest[0]), zone or self.tz).with_jitter(jitter, stable)
         return made if zone is not None else made.at_home()
+
+    def _check_days_off(self, days: Timing, bases: list[tuple[list[Word], Timing]], run: list[Word]) -> None:
+        """Refuse days of an exception with a time that was meant for what stands before them."""
+        if isinstance(days, CalendarTiming) and days.times != MIDNIGHT:
+            rest = self._suffix(run)[0]
+            ends = range(max(1, len(rest) - _MOST_TIME_WORDS), len(rest))
+            behind = next((rest[at:] for at in ends if self._times(rest[at:]) == days.times), None)
+            by = "" if behind else days.replaced(times=MIDNIGHT).text
+            self._refuse_time(bases, behind or run, days.times, by)
+
+    def _refuse_time(
+        self, bases: list[tuple[list[Word], Timing]], words: list[Word], times: ClockTimes, by: str
+    ) -> None:
+        """Refuse words with a time of day behind `except`, if the timing before it has room for one."""
+        at = [Word(part, 0) for part in ("at", *times.text.split())]
+        ends = [
+            base[-1].start + len(base[-1].raw)
+            for base, made in bases
+            if (isinstance(made, CalendarTiming) or base[-1].raw.isalpha())
+            and isinstance(self._read([*base, *at]), CalendarTiming)
+        ]
+        if not ends:
+            return
+        hint = self._replaced(words, by) if len(ends) == len(bases) else ""
+        for end in reversed(ends if hint else []):
+            hint = f"{hint[:end]} at {times.text}{hint[end:]}"
+        raise TimingError(
+            "what is excepted are whole days: a time of day belongs to the timing before 'except'",
+            text=self.text,
+            position=words[0].start,
+            hint=hint,
+        )
+
+    def _times(self, words: list[Word]) -> ClockTimes | None:
+        try:
+            found = Words(self.text, words, None, None)
+            times = found.times()
+            found.finished()
+        except TimingError:
+            return None
+        return times
+
+    def _read(self, words: list[Word]) -> Timing | None:
+        try:
+            return read_simple(Words(self.text, words, self.tz, self.now))
+        except TimingError:
+            return None
 
     def _dates(self, word: Word) -> Dates:
         position = word.start
@@ -333,8 +386,5 @@ class _Parser:
         try:
             return check_zone(word.raw)
         except TimingError as error:
-            nearest = error.hint.split(" or ")[0]
-            names = (nearest, nearest.rpartition("/")[2])
-            is_clear = any(SequenceMatcher(None, word.lower, name.lower()).ratio() >= _SAME_ZONE for name in names)
-            hint = self._replaced([word], nearest) if is_clear else ""
+            hint = self._replaced([word], error.hint) if error.hint else ""
             raise TimingError(error.message, text=self.text, position=word.start, hint=hint) from error

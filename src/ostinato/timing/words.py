@@ -24,7 +24,7 @@ from ostinato.timing.calendar_words import (
     read_yearly,
 )
 from ostinato.timing.cron import Cron
-from ostinato.timing.cron_lines import relaxed
+from ostinato.timing.cron_lines import day_line, relaxed
 from ostinato.timing.day_words import at_month_day, at_weekdays, read_ordinal
 from ostinato.timing.every_words import read_every
 from ostinato.timing.month_days import LAST
@@ -154,6 +154,8 @@ def _unknown(words: Words) -> Timing:
             words.wrong("how often is written as an interval", f"every {duration_text(_LONG[found[4]] / number)}")
     if at_epoch(words) and len(words.words) == 1:
         words.wrong("an instant begins with 'at'", f"at {whole}")
+    if len(words.words) == 1 and (line := day_line(words.words[0].raw)):
+        words.wrong(f"{words.words[0].raw!r} is a day of cron, which stands in a line of five fields", line)
     _refuse_duration(words)
     if whole in _UNCLEAR:
         words.wrong(f"{whole!r} is not understood: write {_UNCLEAR[whole]}", "every 2 weeks" if "fort" in whole else "")

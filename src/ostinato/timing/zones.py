@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta, tzinfo
-from difflib import get_close_matches
+from difflib import SequenceMatcher
 from functools import lru_cache
 from typing import NamedTuple
 from zoneinfo import ZoneInfo, available_timezones
@@ -48,6 +48,8 @@ _MICROSECOND = timedelta(microseconds=1)
 # A year's margin at both ends of the calendar, where local time has no datetime any more.
 _FIRST_SECOND = (datetime(2, 1, 1, tzinfo=UTC) - _EPOCH) // _SECOND
 _LAST_SECOND = (datetime(9998, 12, 31, tzinfo=UTC) - _EPOCH) // _SECOND
+_ALIKE, _SURELY, _AHEAD = 0.8, 0.9, 0.04
+"""How like a name must be to be named, to be meant, and how much more so than the next."""
 
 
 class Transition(NamedTuple):
@@ -116,13 +118,13 @@ def check_zone(zone: Zone) -> str:
     """The IANA name as it is spelled, whatever the case it was typed in; an unknown one gets suggestions."""
     name = getattr(zone, "key", None) if isinstance(zone, ZoneInfo) else "UTC" if zone is UTC else zone
     if not isinstance(name, str):
-        raise TimingError(f"a zone is an IANA name or a ZoneInfo with one, not {zone!r}", hint="Europe/Berlin")
+        raise TimingError(f"a zone is an IANA name such as Europe/Berlin, or a ZoneInfo with one, not {zone!r}")
     if name in ("UTC", "utc"):
         return "UTC"
     spelled = _spelled_zones()
     if name.lower() in spelled:
         return spelled[name.lower()]
-    raise TimingError(f"unknown zone {name!r}", text=name, hint=" or ".join(_similar_zones(name, spelled)))
+    raise _unknown_zone(name, spelled)
 
 
 @lru_cache(maxsize=1)
@@ -131,16 +133,23 @@ def _spelled_zones() -> dict[str, str]:
     return {zone.lower(): zone for zone in available_timezones()}
 
 
-def _similar_zones(name: str, spelled: dict[str, str]) -> list[str]:
+def _unknown_zone(name: str, spelled: dict[str, str]) -> TimingError:
+    """Names the zones that are spelled alike; the one that is meant is the hint, if it is clear."""
     wanted = name.strip().lower().replace(" ", "_")
-    # People type the city alone: compare with the last part before the whole name.
-    cities: dict[str, str] = {}
-    for zone in sorted(spelled):
-        if "/" in zone and not zone.startswith(("etc/", "posix/", "right/")):
-            cities.setdefault(zone.rpartition("/")[2], spelled[zone])
-    found = [spelled[zone] for zone in get_close_matches(wanted, spelled, n=3, cutoff=0.75)]
-    found += [cities[city] for city in get_close_matches(wanted.rpartition("/")[2], cities, n=2, cutoff=0.75)]
-    return list(dict.fromkeys(found))[:3] or ["Europe/Berlin"]
+    matcher = SequenceMatcher(None, b=wanted)
+    # A number is an offset, and 'Etc/GMT+2' means -2. People type the city alone: compare with the last part, too.
+    known = [] if any(map(str.isdigit, name)) else spelled
+    judged = [(max(_likeness(matcher, zone), _likeness(matcher, zone.rpartition("/")[2])), zone) for zone in known]
+    best = sorted(((alike, zone) for alike, zone in judged if alike >= _ALIKE), reverse=True)[:3]
+    is_clear = bool(best) and best[0][0] >= _SURELY and (len(best) == 1 or best[0][0] - best[1][0] >= _AHEAD)
+    similar = [spelled[zone] for _, zone in best]
+    message = f"did you mean {' or '.join(similar)}?" if similar else "give an IANA name such as Europe/Berlin"
+    return TimingError(f"unknown zone {name!r}: {message}", text=name, hint=similar[0] if is_clear else "")
+
+
+def _likeness(matcher: SequenceMatcher[str], known: str) -> float:
+    matcher.set_seq1(known)
+    return matcher.ratio() if matcher.real_quick_ratio() >= _ALIKE else 0.0
 
 
 @lru_cache(maxsize=1024)

@@ -60,7 +60,7 @@ def test_other_ways_to_say_it_are_read_too(text: str, canonical: str) -> None:
         ("after a on end on end", "on is given twice", ""),
         ("after a daily", "'daily' is not understood here", ""),
         ("after a or a", "name 1 to 50 schedules, each once", ""),
-        ("after a within 1h", "within is for all of several schedules", ""),
+        ("after a within 1h", "within is for all of several schedules, as in 'after import and export within 1h'", ""),
     ],
 )
 def test_what_is_wrong_is_told_where_it_stands(text: str, message: str, hint: str) -> None:

@@ -158,3 +158,45 @@ def test_python_refuses_what_is_no_bound() -> None:
     ):
         with pytest.raises(TimingError):
             wrong()
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (
+            "daily 09:00 or daily 17:00 from 2027-01-01",
+            "At 09:00 every day, or at 17:00 every day, both from 1 January 2027 (UTC).",
+        ),
+        (
+            "daily 09:00 or (daily 17:00 from 2027-01-01)",
+            "At 09:00 every day, or (at 17:00 every day, from 1 January 2027) (UTC).",
+        ),
+        (
+            "(daily 09:00 from 2027-01-01) or daily 17:00",
+            "At 09:00 every day, from 1 January 2027, or at 17:00 every day (UTC).",
+        ),
+        (
+            "daily 09:00 or daily 17:00 or daily 18:00 from 2027-01-01 until 2027-05-05",
+            "At 09:00 every day, or at 17:00 every day, or at 18:00 every day, "
+            "all from 1 January 2027, until 5 May 2027 (UTC).",
+        ),
+        (
+            "daily 09:00 or daily 17:00 from 2027-01-01 except 12-25",
+            "At 09:00 every day, or at 17:00 every day, both from 1 January 2027, but never on 25 December (UTC).",
+        ),
+        (
+            "daily 09:00 or (daily 17:00 from 2027-01-01 except 12-25)",
+            "At 09:00 every day, or (at 17:00 every day, from 1 January 2027 except on 25 December) (UTC).",
+        ),
+        (
+            "daily 09:00 or daily 17:00 except 12-25 from 2027-01-01",
+            "At 09:00 every day, or at 17:00 every day, but never on 25 December, both from 1 January 2027 (UTC).",
+        ),
+        (
+            "daily 09:00 or (daily 17:00 except 12-25 from 2027-01-01)",
+            "At 09:00 every day, or (at 17:00 every day except on 25 December, from 1 January 2027) (UTC).",
+        ),
+    ],
+)
+def test_the_sentence_says_of_which_timing_a_bound_is(text: str, sentence: str) -> None:
+    assert parse_timing(text, "UTC").explain() == sentence

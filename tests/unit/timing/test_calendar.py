@@ -222,6 +222,23 @@ def test_carried_back_it_is_due_at_the_same_times() -> None:
         assert carried.anchor <= start.date()
 
 
+def test_a_list_of_times_takes_hours_times_and_texts() -> None:
+    assert DailyAt([9, 17]).text == "daily 09:00,17:00"
+    assert DailyAt([time(3), 17]).text == "daily 03:00,17:00"
+    assert DailyAt(["9:30", "17"]).text == "daily 09:30,17:00"
+    assert DailyAt((17, "9-11 every 1h", time(9))).text == "daily 09:00,10:00,11:00,17:00"
+    assert Weekly("mon", [9, 17], tz=BERLIN) == Weekly("mon", "9,17", tz=BERLIN)
+    assert DailyAt(range(9, 12)) == DailyAt([time(9), time(10), time(11)])
+
+
+@pytest.mark.parametrize("hour", ["9,17", time(9), [9, 17]])
+def test_a_minute_that_no_hour_takes_is_refused(hour: object) -> None:
+    with pytest.raises(TimingError, match="minute and second are of an hour that is a number"):
+        DailyAt(hour, 30)  # type: ignore[arg-type]
+    with pytest.raises(TimingError, match="minute and second are of an hour that is a number"):
+        Monthly(1, hour, 0, 15)  # type: ignore[arg-type]
+
+
 def test_python_takes_times_lists_and_texts() -> None:
     assert DailyAt(time(3)) == DailyAt(3) == DailyAt("03:00") == parse_timing("daily 3")
     assert DailyAt([time(9), time(17)]) == DailyAt("9,17") == parse_timing("daily 09:00, 17:00")

@@ -180,6 +180,12 @@ def test_a_step_that_its_field_cannot_hold_gets_no_form_where_none_means_the_sam
         ("0 0 9 ? * 2-6 2027", "0 0 9 * * mon-fri 2027", "0 0 9 * * tue-sat 2027"),
         ("0 0 9 * * 2 *", "0 0 9 * * mon", "0 0 9 * * tue"),
         ("0 9 ? * 2-6 *", "0 9 * * mon-fri", "0 9 * * tue-sat"),
+        ("0 0 9 ? * SUN-2", "0 0 9 * * sun-mon", "0 0 9 * * sun-tue"),
+        ("0 0 9 ? * 2-FRI", "0 0 9 * * mon-fri", "0 0 9 * * tue-fri"),
+        ("0 0 9 ? * SUN-6", "0 0 9 * * sun-fri", "0 0 9 * * *"),
+        ("0 0 9 ? * SUN-1", "0 0 9 * * sun", "0 0 9 * * sun-mon"),
+        ("0 0 9 ? * 6-2", "0 0 9 * * fri-mon", "0 0 9 * * sat-tue"),
+        ("0 0 9 ? * MON/2", "0 0 9 * * mon-sat/2", "0 0 9 * * mon-sun/2"),
     ],
 )
 def test_a_line_of_quartz_is_asked_about_and_not_shifted_by_a_day(text: str, in_quartz: str, in_cron: str) -> None:
@@ -189,6 +195,20 @@ def test_a_line_of_quartz_is_asked_about_and_not_shifted_by_a_day(text: str, in_
     assert repr(in_cron) in caught.value.message
     assert caught.value.hint == in_quartz
     assert due_days(in_quartz) != due_days(in_cron)
+
+
+@pytest.mark.parametrize("days", ["SUN-7", "1-7", "MON-FRI", "FRI-MON", "SUN-SAT", "*/2", "FRIL", "MON#2", "0-2"])
+def test_a_line_of_quartz_that_means_the_same_here_is_taken(days: str) -> None:
+    assert parse_timing(f"0 0 9 ? * {days}").text == f"0 0 9 ? * {days}"
+
+
+def test_the_l_of_quartz_is_the_last_day_of_the_week() -> None:
+    with pytest.raises(TimingError) as caught:
+        parse_timing("0 0 9 ? * L")
+    assert caught.value.hint == "0 0 9 ? * sat"
+    with pytest.raises(TimingError) as caught:
+        parse_timing("0 9 * * L")
+    assert caught.value.hint == ""
 
 
 def test_a_star_with_a_step_in_one_day_field_asks_for_both_and_says_so() -> None:

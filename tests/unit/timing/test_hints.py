@@ -279,6 +279,31 @@ def test_a_misspelled_word_is_put_right_or_left_alone(asked: Asked) -> None:
         assert _due(timing, len(expected)) == expected
 
 
+@st.composite
+def _with_days_off(draw: st.DrawFn) -> Asked:
+    words, rule = draw(_weekdays() | st.just(("daily", lambda day: True)) | _month_days())
+    off, is_off = draw(_weekdays())
+    times, minutes = draw(_times())
+    where = draw(st.sampled_from(["behind the days", "behind the days off", "before the days off"]))
+    if where == "behind the days":
+        text = f"{words} {times} except {off}"
+    elif where == "behind the days off":
+        text = f"{words} except {off} {times}"
+    else:
+        text = f"{words} except {times} on {off}"
+    return Asked(text, _on_days(lambda day: rule(day) and not is_off(day), minutes))
+
+
+@many
+@given(_with_days_off())
+def test_a_time_behind_except_is_that_of_the_timing_before_it(asked: Asked) -> None:
+    timing = _read(asked.text)
+    if timing is not None or asked.due:
+        assert timing is not None, asked.text
+        expected = asked.due[:MOST]
+        assert _due(timing, len(expected)) == expected
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -308,6 +333,11 @@ def test_a_misspelled_word_is_put_right_or_left_alone(asked: Asked) -> None:
         "sunrise",
         "every 3 hours at 06:00",
         "every 3 days on monday at 9",
+        "L",
+        "daily 9 in Nope",
+        "daily 9 in GMT+2",
+        "daily 9 or monthly 1 except friday at 9",
+        "daily 9 except 12-25 at 9",
     ],
 )
 def test_of_what_nobody_knows_the_meaning_there_is_no_hint(text: str) -> None:
@@ -338,9 +368,46 @@ def test_of_what_nobody_knows_the_meaning_there_is_no_hint(text: str) -> None:
         ("from 12 to 13 every hour every day", "daily 12:00-13:00 every 1h"),
         ("13pm daily", "daily 13:00"),
         ("6pm on friday, monday", "weekly mon,fri 18:00"),
+        ("15W", "0 0 15W * *"),
+        ("LW", "0 0 LW * *"),
+        ("L-3", "0 0 L-3 * *"),
+        ("FRIL", "0 0 * * FRIL"),
+        ("2#1", "0 0 * * 2#1"),
+        ("15w", "every 15w"),
+        ("weekdays except friday at 9", "weekly mon,tue,wed,thu 09:00"),
+        ("weekdays except on friday 9", "weekly mon,tue,wed,thu 09:00"),
+        ("weekdays except 9am on fridays", "weekly mon,tue,wed,thu 09:00"),
+        ("daily except weekends at 9", "weekdays 09:00"),
+        ("daily except (weekends at 9)", "weekdays 09:00"),
+        ("daily except weekends 9-17 every 1h", "weekdays 9-17 every 1h"),
+        ("every day except sunday at 9", "mon-sat 9:00"),
+        ("every month except sunday at 9", "monthly 1 09:00 except sunday"),
+        ("every 3 days except sunday at 9", "every 3 days at 9 except sunday"),
+        ("weekdays except 12-25 at 9", "weekdays 09:00 except 12-25"),
+        ("weekdays except friday except 12-25 at 9", "mon-thu 09:00 except 12-25"),
+        ("weekdays in UTC except friday at 9 jitter 5m", "mon-thu 09:00"),
+        ("weekdays or sat except friday at 9", "mon-thu 09:00 or sat 09:00"),
     ],
 )
 def test_the_hint_is_of_the_whole_text(text: str, meant: str) -> None:
     timing, wanted = _read(text), parse_timing(meant, "UTC", now=NOW)
     assert timing is not None
     assert _due(timing, 20) == _due(wanted, 20)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "daily 09:00 except weekly sat,sun 00:00",
+        "daily 09:00 except monthly last 18:00",
+        "daily 00:00 except weekly fri 09:00",
+        "every 1d except weekly sun 09:00",
+        "monday or (weekdays 9 except friday at 9)",
+        "weekdays except friday at 0:00",
+        "daily 9 except (friday or monday at 9)",
+    ],
+)
+def test_a_time_of_excepted_days_is_left_alone_where_the_timing_has_its_own(text: str) -> None:
+    """They are whole days, so it says nothing; the texts of timings that are made in Python have one."""
+    timing = parse_timing(text, "UTC", now=NOW)
+    assert parse_timing(timing.text, "UTC") == timing

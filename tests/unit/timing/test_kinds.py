@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta, timezone
 from zoneinfo import ZoneInfo
 
@@ -9,9 +10,11 @@ import pytest
 from cronsim import CronSim
 
 from ostinato.errors import InvalidInput, TimingError
-from ostinato.timing import At, Cron, DailyAt, Every, Monthly, Timing, Weekly, parse_timing
+from ostinato.timing import After, At, Cron, DailyAt, Every, Monthly, Or, Timing, Weekly, parse_timing
+from ostinato.timing.zones import check_zone
 
 NOW = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)
+RIGHT = ("Europe/Berlin", "* * * * *", "0 0 L 2 *")
 
 
 def days(timing: Timing, after: datetime, n: int) -> list[str]:
@@ -236,13 +239,74 @@ def test_the_end_of_the_calendar_is_an_end_and_not_a_crash() -> None:
         lambda: At("Christmas"),
         lambda: Cron("* * *"),
         lambda: Cron("0 0 31 2 *"),
+        lambda: Cron(5),  # type: ignore[arg-type]
+        lambda: At(5),  # type: ignore[arg-type]
+        lambda: DailyAt(3, tz="Nope"),
+        lambda: DailyAt(3, tz=timezone(timedelta(hours=2))),
+        lambda: DailyAt([24]),
+        lambda: DailyAt([]),
+        lambda: DailyAt("9,17", 30),
+        lambda: DailyAt(9, every=0),
+        lambda: DailyAt(9, every=2, anchor=5),  # type: ignore[arg-type]
+        lambda: DailyAt(9).between(5),  # type: ignore[arg-type]
+        lambda: DailyAt(9).between("soon"),
+        lambda: DailyAt(9).limited(0),
+        lambda: DailyAt(9).limited(3).limited(3),
+        lambda: DailyAt(9).except_dates([]),
+        lambda: DailyAt(9).except_dates("soon"),
+        lambda: DailyAt(9) - DailyAt(9),
+        lambda: DailyAt(9) | 5,  # type: ignore[operator]
+        lambda: DailyAt(9) | After("import"),
+        lambda: DailyAt(9) | Every(hours=1, anchor="finish"),
+        lambda: Or(DailyAt(9)),
+        lambda: Weekly("mon", day="tue"),
+        After,
+        lambda: After(""),
+        lambda: After("import", on="foo"),
+        lambda: After("import", within="1h"),
+        lambda: After("a", "b", all=True, within="soon"),
+        lambda: After("a", "b", all=True, within=0),
+        lambda: After("import").limited(3),
     ],
 )
-def test_constructors_refuse_what_cannot_be_and_show_a_right_one(make: object) -> None:
-    assert callable(make)
+def test_constructors_refuse_what_cannot_be_and_a_hint_is_a_right_value_or_none(make: Callable[[], object]) -> None:
     with pytest.raises(TimingError) as caught:
         make()
-    assert caught.value.hint
+    assert caught.value.hint in ("", *RIGHT)
+
+
+def test_what_is_right_for_something_wrong_is_said_in_the_message() -> None:
+    for make, said in (
+        (lambda: After("import", on="foo"), "success, failure or end"),
+        (lambda: After("import").limited(3), "remaining=3"),
+        (lambda: DailyAt(9) | After("import"), "two schedules"),
+        (lambda: DailyAt(3, tz=timezone(timedelta(hours=2))), "such as Europe/Berlin"),
+        (lambda: DailyAt(3, tz="Nope"), "such as Europe/Berlin"),
+    ):
+        with pytest.raises(TimingError) as caught:
+            make()
+        assert said in caught.value.message
+        assert caught.value.hint == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("Europe/Berln", "Europe/Berlin"),
+        ("Berlin", "Europe/Berlin"),
+        ("New York", "America/New_York"),
+        ("Nope", ""),
+        ("Europe/Munich", ""),
+        ("Pacific", ""),  # of the US, or of Canada
+        ("GMT+2", ""),  # Etc/GMT+2 is two hours behind
+        ("Etc/GMT-25", ""),
+        ("Mars", ""),
+    ],
+)
+def test_the_hint_of_an_unknown_zone_is_the_one_that_is_meant(name: str, meant: str) -> None:
+    with pytest.raises(TimingError) as caught:
+        check_zone(name)
+    assert caught.value.hint == meant
 
 
 def test_a_zone_is_found_by_any_case_and_suggested_by_its_city() -> None:

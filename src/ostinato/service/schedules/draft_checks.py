@@ -116,9 +116,9 @@ class DraftChecks:
         if is_past and not is_codes and (known is None or known.stored_timing != draft.timing):
             shown = folded(draft.timing)
             raise TimingError(
-                f"schedule {draft.name!r} would never run: {shown!r} has no due time after now",
+                f"schedule {draft.name!r} would never run: {shown!r} has no due time after now; "
+                "give a time in the future",
                 text=shown,
-                hint="give a time in the future",
             )
         if policy.checks:
             # Unasked they have not passed: should it turn out meanwhile that it would be switched on, it stays off.

@@ -9,10 +9,20 @@ from functools import lru_cache
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from ostinato.clock import Micros, from_micros, micros_of, to_micros
+from ostinato.durations import duration_text
 from ostinato.errors import InvalidInput, TimingError
 from ostinato.models.ids import RunId
 from ostinato.models.installed_kinds import kind_of
-from ostinato.models.policy import DEFAULT, NO_RETRY, Policy, PolicyOptions, check_key, make_policy, policy_text
+from ostinato.models.policy import (
+    DEFAULT,
+    NO_RETRY,
+    Policy,
+    PolicyOptions,
+    check_key,
+    check_soft_timeout,
+    make_policy,
+    policy_text,
+)
 from ostinato.models.policy_fields import RUN_ONCE
 from ostinato.models.project import NO_PROJECT, check_project
 from ostinato.models.run import OuterRun
@@ -39,7 +49,6 @@ __all__ = [
     "place",
     "policy_for_enqueue",
     "resolve_work",
-    "schedule_of",
     "stored_work",
     "task_schedule",
     "with_runs",
@@ -114,6 +123,8 @@ class ScheduleSpec:
     owner: str = "user"
     origin: str | None = None
     policy: PolicyOptions = field(default_factory=PolicyOptions)
+    kept: Policy | None = None
+    """The policy of the schedule that is edited: what of it was taken once is not refused now."""
 
     def bound(self, zone: str) -> Timing:
         """Its timing in its zone; in this one, if it names none."""
@@ -138,7 +149,8 @@ def make_draft(spec: ScheduleSpec, zone: str, now: Micros, code: Code) -> Schedu
         own = with_runs(placed.runs, own)
         options = {name: value for name, value in options.items() if name != RUN_ONCE}
     given = {**options, **own} if options or own else {}
-    policy = _fitting(work, _policy(work, given))
+    policy = _fitting(work, _policy(work, given), spec.kept)
+    _check_probe(work, policy, spec.kept, follows=placed.follows)
     return ScheduleDraft(
         name=spec.name,
         timing=placed.text,
@@ -187,7 +199,27 @@ def _given(work: Work, options: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**own, **options} if own else options
 
 
-def _fitting(work: Work, policy: Policy) -> Policy:
+def _check_probe(work: Work, policy: Policy, kept: Policy | None, *, follows: bool) -> None:
+    """Refuse a probe that would never be tried."""
+    if policy.probe is None or (kept and (kept.probe, kept.break_after) == (policy.probe, policy.break_after)):
+        return
+    if follows:
+        raise InvalidInput(
+            "a schedule that runs after others has no time of its own at which one run could be tried",
+            field="probe",
+            hint="leave out probe (none)",
+        )
+    # An agent that is not logged in breaks its schedule whatever the number.
+    if policy.break_after is None and not isinstance(work, Agent):
+        raise InvalidInput(
+            f"probe {duration_text(policy.probe)} is for what failures have switched off, "
+            "and without break_after they never do",
+            field="probe",
+            hint="give break_after too, such as 3, or leave out probe (none)",
+        )
+
+
+def _fitting(work: Work, policy: Policy, kept: Policy | None = None) -> Policy:
     """The policy, unless this work cannot have it."""
     if policy.silent is not None and isinstance(work, Http):
         raise InvalidInput(
@@ -211,6 +243,8 @@ def _fitting(work: Work, policy: Policy) -> Policy:
             field="retry",
             hint="leave out retry.on and retry.never",
         )
+    if kept is None or (kept.soft_timeout, kept.timeout) != (policy.soft_timeout, policy.timeout):
+        check_soft_timeout(policy)
     return _in_turn(work, policy)
 
 
@@ -289,27 +323,42 @@ def _as_placed(bound: Timing, zone: str, now: Micros) -> Placed:
     return Placed(text, bound.zone or zone, due, after_finish, bool(bound.follows), runs)
 
 
-def schedule_of(schedule: Timing | str | None, after: str | Sequence[str] | After | None) -> Timing | str | None:
+def _timing_of(schedule: Timing | str | None, after: str | Sequence[str] | After | None) -> Timing | str | None:
     """The timing of a task, which is given in one of two ways."""
     if after is None:
         return schedule
     if schedule is not None:
         raise InvalidInput("give either schedule or after, not both", field="after")
-    return after if isinstance(after, After) else After(*([after] if isinstance(after, str) else after))
+    if isinstance(after, After):
+        return after
+    return After(*(after if isinstance(after, Sequence) and not isinstance(after, str) else [after]))
 
 
-def task_schedule(task: str, schedule: Timing | str, enabled: bool, tz: Zone, now: Micros) -> TaskSchedule:
-    """The schedule of a task, as code writes it: nothing else would tell before the engine starts what is wrong."""
+def task_schedule(
+    task: str,
+    schedule: Timing | str | None,
+    after: str | Sequence[str] | After | None,
+    enabled: bool,
+    tz: Zone,
+    policy: PolicyOptions,
+    now: Micros,
+) -> tuple[Timing | str, TaskSchedule] | None:
+    """The timing of a task and its schedule, as code writes them, if it has one: nothing else would tell before the
+    engine starts what is wrong."""
     try:
+        schedule = _timing_of(schedule, after)
+        if schedule is None:
+            return None
         zone = check_zone(tz)
-        place(_without_dates(schedule, zone, now), zone, now, task)
+        placed = place(_without_dates(schedule, zone, now), zone, now, task)
+        _check_probe(Function(task), make_policy(policy), None, follows=placed.follows)
     except TimingError as error:
         wrong = f"the schedule of task {task!r} cannot be: {error.message}"
         raise TimingError(wrong, text=error.text, position=error.position, hint=error.hint) from error
     except InvalidInput as error:
         raise InvalidInput(f"the schedule of task {task!r} cannot be: {error}", field="schedule") from error
     text = schedule if isinstance(schedule, str) else schedule.text
-    return TaskSchedule(task, text, zone, enabled, stored=False)
+    return schedule, TaskSchedule(task, text, zone, enabled, stored=False)
 
 
 def _without_dates(timing: Timing | str, zone: str, now: Micros) -> Timing | str:
@@ -371,7 +420,7 @@ def policy_for_enqueue(options: Mapping[str, Any], work: Work | None = None) -> 
             "a check-in cannot be run: a machine checks in", field="work", hint="add a schedule with this work"
         )
     return (
-        make_policy(options, _ENQUEUED)
+        check_soft_timeout(make_policy(options, _ENQUEUED))
         if work is None
         else _fitting(work, make_policy(_given(work, options), _ENQUEUED))
     )

@@ -55,6 +55,7 @@ def edited_spec(
         project=project or current.project,
         owner=current.owner,
         policy=_edited_policy(policy if runs is None else with_runs(runs, policy), current, work),
+        kept=current.policy if timing in (None, current.timing) else None,
     )
 
 

@@ -1,7 +1,8 @@
 """What becomes of a schedule with `delete_after_run` when a run of it has ended and it is not due again.
 
 After a success it is deleted. Its runs belong to the ledger: they stay until retention, and keep its name. After a
-failure it stays, off, with the reason. Everything here happens inside the caller's transaction; finishes.py asks.
+failure, or a success that counted errors, it stays, off, with the reason. Everything here happens inside the caller's
+transaction; finishes.py asks.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Sequence
 
 from ostinato.models.ids import ScheduleId
 from ostinato.models.run import Finish
-from ostinato.models.states import RunState
+from ostinato.models.states import Cause, RunState
 from ostinato.stores.retention import keep_of
 from ostinato.stores.sql.access import REMOVED_AFTER_RUN
 from ostinato.stores.sql.connection import Connection
@@ -47,11 +48,12 @@ async def end_schedules(db: Connection, scheduled: Sequence[tuple[ScheduleId, Fi
         if not rows or not await db.fetch(_IS_OVER, {"id": id}):
             continue
         name, policy = rows[0]
-        if finish.state is RunState.SUCCEEDED:
+        if finish.state is RunState.SUCCEEDED and finish.cause is not Cause.ERRORS:
             await _delete(db, id, name, policy)
             await db.run(_NOTE_DELETED, {"at": finish.finished_at, "name": name})
         else:
-            finish.broken = f"its last run failed: {finish.reason}"  # whoever tells of it reads it here
+            how = "failed:" if finish.state is RunState.FAILED else "succeeded with"
+            finish.broken = f"its last run {how} {finish.reason}"  # whoever tells of it reads it here
             await db.run(_SWITCH_OFF, {"id": id, "broken": finish.broken, "at": finish.finished_at})
             failed.append(id)
     return failed

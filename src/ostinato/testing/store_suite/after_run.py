@@ -100,3 +100,14 @@ async def test_delete_after_run_leaves_a_failed_schedule_that_is_due_again_as_it
     done = await store.runs.finish_runs([finish(run, RunState.FAILED, ends_schedule=True)])
     assert list(done.broken) == []
     assert ((await schedule(store)).enabled, (await schedule(store)).broken) == (True, None)
+
+
+async def test_delete_after_run_switches_off_what_succeeded_with_errors(store: Store) -> None:
+    id = await put(store, next_at=None)
+    run = await fired(store, id, DUE)
+    end = finish(run, cause=Cause.ERRORS, reason="3 errors", ends_schedule=True, schedule="report")
+    done = await store.runs.finish_runs([end])
+    assert list(done.broken) == [id]
+    found = await schedule(store)
+    assert (found.enabled, found.broken) == (False, "its last run succeeded with 3 errors")
+    assert [(each.schedule_id, each.state) for each in await all_runs(store)] == [(id, RunState.SUCCEEDED)]
