@@ -250,11 +250,11 @@ def test_what_cannot_be_is_refused_with_the_way_out(
     with pytest.raises(InvalidInput, match="a group needs a step"):
         group([])
     with pytest.raises(InvalidInput, match="a step of a chain cannot be 'join'"):
-        load.then("join")  # type: ignore[arg-type]
+        load.then("join")  # type: ignore[call-overload]
     with pytest.raises(InvalidInput, match="has its arguments already"):
         load.call("a").then(join).enqueue("b")  # type: ignore[call-arg]
     with pytest.raises(InvalidInput, match="cannot be enqueued in a transaction"):
-        load.then(join.using(connection=object()))  # type: ignore[arg-type]
+        load.then(join.using(connection=object()))  # type: ignore[call-overload]
     with pytest.raises(InvalidInput, match="cannot be enqueued in a transaction"):
         load.using(connection=object()).then(join)
     with pytest.raises(InvalidInput, match="a step of 'join' that runs after others cannot have a time"):

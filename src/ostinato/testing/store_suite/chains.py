@@ -284,13 +284,11 @@ async def test_the_first_step_waits_its_turn_in_its_session(store: Store) -> Non
 async def test_who_comes_before_and_after_is_known_while_it_waits_and_after(store: Store) -> None:
     first, second, third = await chain(store, (), (0,), (0, 1))
     found = await store.runs.related_runs(second)
-    assert [(one.id, one.task, str(one.state), one.ended_at) for one in found.upstreams] == [
-        (first, "report", "queued", None)
-    ]
+    assert [(one.id, one.task, str(one.state)) for one in found.upstreams] == [(first, "report", "queued")]
     assert [(one.id, one.task, str(one.state)) for one in found.dependents] == [(third, "report", "queued")]
     await end(store)
     (before,) = (await store.runs.related_runs(second)).upstreams
-    assert (str(before.state), before.ended_at) == ("succeeded", from_micros(ENDED))
+    assert str(before.state) == "succeeded"
     assert [one.id for one in (await store.runs.related_runs(third)).upstreams] == [first, second]
 
 
