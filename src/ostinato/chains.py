@@ -221,6 +221,10 @@ def group(steps: Iterable[Step[Coroutine[Any, Any, T]]]) -> Group[T]: ...
 def group(steps: Iterable[Step[T]]) -> Group[T]: ...
 
 
+@overload
+def group(steps: Iterable[Step[Any]]) -> Group[Any]: ...
+
+
 def group(steps: Iterable[Step[Any]]) -> Group[Any]:
     """Steps that run side by side: `group([load.call("a"), load.call("b")]).then(merge)` runs `merge` when all have
     succeeded. Each may be a task, a call of one, a chain or another group."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 
 from ostinato.durations import Duration, parse_duration
@@ -15,5 +16,5 @@ def until_after(timeout: Duration | None) -> float | None:
 
 
 def left_of(until: float | None) -> float | None:
-    """How many seconds are left of it."""
-    return None if until is None else max(0.0, until - time.monotonic())
+    """How many seconds are left of it, in milliseconds that people may be told."""
+    return None if until is None else max(0.0, math.ceil((until - time.monotonic()) * 1_000) / 1_000)

@@ -143,6 +143,7 @@ GOOD = {
     "GET /api/runs/{id}": Good(f"/api/runs/{ENDED}"),
     "GET /api/runs/{id}/output": Good(f"/api/runs/{ENDED}/output", status=206, headers={"Range": "bytes=0-3"}),
     "HEAD /api/runs/{id}/output": Good(f"/api/runs/{ENDED}/output"),
+    "GET /api/runs/{id}/relations": Good(f"/api/runs/{ENDED}/relations"),
     "GET /api/runs/{id}/lines": Good(f"/api/runs/{ENDED}/lines", query={"after": 1}),
     "POST /api/runs/{id}/cancel": Good(f"/api/runs/{QUEUED}/cancel", {"reason": "not needed"}),
     "POST /api/runs/{id}/retry": Good(f"/api/runs/{ENDED}/retry", status=201),

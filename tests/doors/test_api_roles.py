@@ -30,6 +30,7 @@ GET /api/runs/{id}
 GET /api/runs/{id}/output
 HEAD /api/runs/{id}/output
 GET /api/runs/{id}/lines
+GET /api/runs/{id}/relations
 GET /api/lanes
 GET /api/lanes/{name}
 GET /api/sessions

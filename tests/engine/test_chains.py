@@ -243,20 +243,22 @@ def test_a_key_that_is_active_is_the_step(app: Ostinato, jobs: Jobs) -> None:
     assert (jobs.log, handle.get()[1].result) == (["known", "join"], ["known"])
 
 
-def test_what_cannot_be_is_refused_with_the_way_out(app: Ostinato, jobs: Jobs, make_app: MakeApp) -> None:
+def test_what_cannot_be_is_refused_with_the_way_out(
+    app: Ostinato, jobs: Jobs, fake_clock: FakeClock, make_app: MakeApp
+) -> None:
     load, join = jobs.load, jobs.join
     with pytest.raises(InvalidInput, match="a group needs a step"):
         group([])
     with pytest.raises(InvalidInput, match="a step of a chain cannot be 'join'"):
-        load.then("join")  # type: ignore[arg-type]
+        load.then("join")  # type: ignore[call-overload]
     with pytest.raises(InvalidInput, match="has its arguments already"):
         load.call("a").then(join).enqueue("b")  # type: ignore[call-arg]
     with pytest.raises(InvalidInput, match="cannot be enqueued in a transaction"):
-        load.then(join.using(connection=object()))  # type: ignore[arg-type]
+        load.then(join.using(connection=object()))  # type: ignore[call-overload]
     with pytest.raises(InvalidInput, match="cannot be enqueued in a transaction"):
         load.using(connection=object()).then(join)
     with pytest.raises(InvalidInput, match="a step of 'join' that runs after others cannot have a time"):
-        load.then(join.using(at=app.clock.now_utc())).enqueue("a")  # type: ignore[attr-defined]
+        load.then(join.using(at=fake_clock.now_utc())).enqueue("a")
     with pytest.raises(InvalidInput, match="belongs to another app"):
         load.then(Jobs(make_app("sqlite://:memory:", name="other")).join).enqueue("a")
     with pytest.raises(InvalidInput, match="too many steps"):
@@ -273,8 +275,8 @@ def test_arguments_that_do_not_fit_leave_nothing_behind(app: Ostinato, jobs: Job
 
 
 def test_a_chain_shows_its_steps(jobs: Jobs) -> None:
-    chain = group([jobs.load.call("a"), jobs.load.call(part="b").then(jobs.join)]).then(jobs.join)
-    assert repr(chain) == "<chain (load('a'), load(part='b') → join) → join>"
+    chain = group([jobs.load.call("a"), jobs.load.call("b").then(jobs.join)]).then(jobs.join)
+    assert repr(chain) == "<chain (load('a'), load('b') → join) → join>"
     assert repr(group([jobs.join])) == "<group (join)>"
     assert repr(jobs.join.then(jobs.join).enqueue()) == "<chain of runs 1, 2>"
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ostinato import Ostinato, RunState, current_run
+from ostinato import Ostinato, RunState, current_run, group
 from ostinato.testing import FakeClock
 from tests.engine.conftest import PATIENCE, MakeApp, on_shared
 
@@ -38,6 +38,24 @@ def test_a_parent_that_waits_for_a_child_gives_its_slot_back_meanwhile(
     if "lanes" in limits:
         assert "of 'parent' waits for run" in caplog.text
         assert "in its own lane 'main', which is full: it lends it its slot" in caplog.text
+
+
+@on_shared
+def test_a_parent_that_waits_for_a_chain_lends_its_slot_to_each_of_its_steps(shared_db: str, make_app: MakeApp) -> None:
+    app = make_app(shared_db, lanes={"main": 1})
+    step = app.task("step")(lambda n: n)
+
+    @app.task
+    def parent() -> Any:
+        return step.then(group([step.call(2), step.call(3)])).then(step.call(4)).enqueue(1).result(PATIENCE)
+
+    @app.task
+    async def aio_parent() -> Any:
+        return await (await step.then(step.call(2)).aio.enqueue(1)).result(PATIENCE)
+
+    app.start()
+    assert parent.enqueue().result(PATIENCE) == 4
+    assert aio_parent.enqueue().result(PATIENCE) == 2
 
 
 @on_shared

@@ -48,8 +48,9 @@ class Nodes:
         self.deaths[process.pid] = time.time()
         _close(process)
 
-    def kill_one_at_work(self, app: Ostinato, chance: random.Random, schedules: Collection[str]) -> None:
-        """SIGKILL for one of them while a run of these schedules is under way there: it stands still while we look."""
+    def kill_one_at_work(self, app: Ostinato, chance: random.Random, schedules: Collection[str | None]) -> None:
+        """SIGKILL for one of them while a run of these schedules (None is of none) is under way there: it stands still
+        while we look."""
         for _ in range(1_000):
             process = chance.choice(self.running)
             process.send_signal(signal.SIGSTOP)

@@ -53,7 +53,7 @@ def chains_have_the_type_of_their_last_step(until: datetime) -> None:
     chain.enqueue("1")  # type: ignore[arg-type]
     add.call(1).then(add).enqueue(2)  # type: ignore[call-arg]
     add.then(7)  # type: ignore[call-overload]
-    group([7])  # type: ignore[list-item]
+    group([7])  # type: ignore[arg-type]
 
 
 async def chains_are_awaited(until: datetime) -> None:

@@ -45,6 +45,7 @@ def test_a_command_reads_the_last_upstream_and_all_of_them_as_json() -> None:
         "ended_at": "2026-01-01T00:00:00Z",
         "result": {"rows": 3},
         "error": None,
+        "task": None,
     }
     assert [one["result"] for one in both] == [1, {"rows": 3}]
 

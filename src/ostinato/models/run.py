@@ -110,7 +110,7 @@ class Run:
     zone: str | None = None
     """Of its schedule."""
     waiting: bool = False
-    """Whether it waits for its turn in its session."""
+    """Whether it waits for its turn in its session, or, as a step of a chain, for those before it."""
     cancelling: str | None = None
     """Why it was asked to stop, while it has not yet stopped."""
     cut: tuple[str, ...] = ()

@@ -44,7 +44,7 @@ class Trigger(StrEnum):
     CHECK_IN = "check_in"
     """A machine checked in while nothing was due."""
     AFTER = "after"
-    """A run of another schedule ended."""
+    """A run of another schedule ended, or the steps before it in a chain."""
 
 
 BY_ITSELF: frozenset[Trigger] = frozenset({Trigger.SCHEDULE, Trigger.CATCH_UP, Trigger.AFTER})
@@ -63,7 +63,7 @@ class Cause(StrEnum):
     BUDGET = "budget"
     """The budget of its schedule, or its own, is used up."""
     UPSTREAM = "upstream"
-    """The run of another schedule that it comes after ended otherwise, or others did not end in time."""
+    """The run that it comes after ended otherwise, or others did not end in time."""
     DEBOUNCED = "debounced"
     """Another run carries its payload."""
     DROPPED = "dropped"

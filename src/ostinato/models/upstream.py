@@ -84,7 +84,6 @@ class RelatedRun:
     """Of a step of a chain: its task, or its kind of work if it has none."""
     state: RunState | None
     """Null if it was removed."""
-    ended_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +98,7 @@ class RunRelations:
 
 def last_to_end(upstreams: Sequence[Upstream]) -> Upstream | None:
     """The one of them that ended last."""
-    return max(upstreams, key=lambda one: (one.ended_at, one.run), default=None)
+    return max(reversed(upstreams), key=lambda one: one.ended_at, default=None)
 
 
 def ended_text(run: RunId, name: str, state: RunState | None) -> str:

@@ -3478,7 +3478,6 @@ export interface components {
          * @description A run that comes before or after another one.
          */
         RelatedRun: {
-            ended_at: string | null;
             id: number;
             /** @description The name of its schedule, if it has one. */
             schedule: string | null;

@@ -5,12 +5,10 @@ Neighbours: upstreams.py for schedules that follow others, chains.py for runs th
 
 from __future__ import annotations
 
-from typing import Any
-
 from ostinato.clock import from_micros
 from ostinato.models.ids import RunId
 from ostinato.models.upstream import RelatedRun, RunRelations, Upstream
-from ostinato.stores.rows import known_state, load_result, moment
+from ostinato.stores.rows import known_state, load_result
 from ostinato.stores.sql.connection import Connection
 
 __all__ = ["NEXT_UPSTREAMS", "related_runs", "upstreams_of"]
@@ -20,7 +18,7 @@ _MOST = 1_000
 
 # One that is run again came after what the first one came after.
 _BEFORE = """
-WITH RECURSIVE first (id) AS (
+RECURSIVE first (id) AS (
     SELECT :id::bigint UNION SELECT r.retry_of FROM runs r JOIN first f ON r.id = f.id WHERE r.retry_of IS NOT NULL
 ),
 before AS (
@@ -31,19 +29,19 @@ before AS (
 )
 """
 _UPSTREAMS_OF = f"""
-{_BEFORE}
+WITH {_BEFORE}
 SELECT b.upstream_run, b.schedule, b.task, b.state, b.ended_at, r.result, r.error
 FROM before b LEFT JOIN runs r ON r.id = b.upstream_run WHERE b.state IS NOT NULL
 ORDER BY b.place, b.ended_at, b.upstream_run
 """
 _RUNS_BEFORE = f"""
-{_BEFORE}
-SELECT b.upstream_run, b.schedule, b.task, coalesce(b.state, r.state), b.ended_at
+WITH {_BEFORE}
+SELECT b.upstream_run, b.schedule, b.task, coalesce(b.state, r.state)
 FROM before b LEFT JOIN runs r ON r.id = b.upstream_run
 ORDER BY b.place, b.ended_at, b.upstream_run LIMIT {_MOST}
 """
 _RUNS_AFTER = f"""
-SELECT r.id, coalesce(s.name, r.schedule_name), r.task, r.state, r.finished_at
+SELECT r.id, coalesce(s.name, r.schedule_name), r.task, r.state
 FROM (SELECT run_id FROM run_upstreams WHERE upstream_run = :id
       UNION SELECT run_id FROM upstream_ends WHERE upstream_run = :id AND run_id IS NOT NULL) a
 JOIN runs r ON r.id = a.run_id LEFT JOIN schedules s ON s.id = r.schedule_id
@@ -79,5 +77,5 @@ async def related_runs(db: Connection, id: RunId) -> RunRelations:
     return RunRelations([_related(*row) for row in before], [_related(*row) for row in after])
 
 
-def _related(id: int, schedule: str | None, task: str | None, state: str | None, ended_at: Any) -> RelatedRun:
-    return RelatedRun(RunId(id), schedule, task, None if state is None else known_state(state), moment(ended_at))
+def _related(id: int, schedule: str | None, task: str | None, state: str | None) -> RelatedRun:
+    return RelatedRun(RunId(id), schedule, task, None if state is None else known_state(state))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from ostinato.clock import SECOND, Micros, from_micros
 from ostinato.models.chain import as_steps
 from ostinato.models.ids import RunId, RunIds
 from ostinato.models.run import Ending, NewRun, Run, RunFilter
+from ostinato.models.session import Mode
 from ostinato.models.states import Cause, RunState, Trigger
 from ostinato.stores.base import FirstActiveOf, Store
 from ostinato.testing.store_suite.builders import (
@@ -26,6 +28,7 @@ from ostinato.testing.store_suite.builders import (
     new_run,
     retry,
 )
+from ostinato.testing.store_suite.mailbox import message
 
 ENDED = NOW + 2 * SECOND
 LATER = NOW + HOUR
@@ -281,16 +284,27 @@ async def test_the_first_step_waits_its_turn_in_its_session(store: Store) -> Non
     assert await states(store, [first, second]) == ["cancelled", "skipped"]
 
 
+@pytest.mark.parametrize("is_running", [False, True])
+async def test_a_first_step_that_a_newer_message_interrupts_skips_what_comes_after(
+    store: Store, is_running: bool
+) -> None:
+    first, second = await chain(store, (), (0,), runs=[new_run(policy='{"session":"user"}', session="user"), new_run()])
+    running = await claim_one(store) if is_running else None
+    (sent,) = await store.sessions.send([message(session="user", mode=Mode.INTERRUPT, at=ENDED)], ENDED)
+    if running is not None:
+        assert list(sent.cancelled) == [first]
+        await store.runs.finish_runs([finish(running, RunState.SUPERSEDED, finished_at=ENDED)])
+    assert await states(store, [first, second]) == ["superseded", "skipped"]
+
+
 async def test_who_comes_before_and_after_is_known_while_it_waits_and_after(store: Store) -> None:
     first, second, third = await chain(store, (), (0,), (0, 1))
     found = await store.runs.related_runs(second)
-    assert [(one.id, one.task, str(one.state), one.ended_at) for one in found.upstreams] == [
-        (first, "report", "queued", None)
-    ]
+    assert [(one.id, one.task, str(one.state)) for one in found.upstreams] == [(first, "report", "queued")]
     assert [(one.id, one.task, str(one.state)) for one in found.dependents] == [(third, "report", "queued")]
     await end(store)
     (before,) = (await store.runs.related_runs(second)).upstreams
-    assert (str(before.state), before.ended_at) == ("succeeded", from_micros(ENDED))
+    assert str(before.state) == "succeeded"
     assert [one.id for one in (await store.runs.related_runs(third)).upstreams] == [first, second]
 
 
@@ -353,6 +367,29 @@ async def test_an_end_and_a_cancel_of_the_whole_at_once_leave_nothing_waiting(fi
             second.runs.cancel_runs(given, Ending(Cause.CANCELLED, "no"), ENDED),
         )
         assert (await states(first, given))[1:] == ["cancelled", "cancelled"]
+
+
+async def test_whatever_two_nodes_end_at_once_leaves_nothing_waiting(first: Store, second: Store) -> None:
+    chance = random.Random(20261119)
+    after: list[Sequence[int]] = [(), (), (0, 1), (2,), (2,), (3, 4)]
+    chains = [await chain(first, *after) for _ in range(12)]
+    for _ in range(40):
+        runs = (await first.runs.claim_runs(claim(now=LATER, room=chance.randint(1, 12)))).runs
+        ends = [finish(run, chance.choice([*[RunState.SUCCEEDED] * 5, RunState.FAILED])) for run in runs]
+        chance.shuffle(ends)
+        half = len(ends) // 2
+        cancelled = chance.choice(chains) if chance.random() < 0.2 else []
+        await asyncio.gather(
+            first.runs.finish_runs(ends[:half]),
+            second.runs.finish_runs(ends[half:]),
+            second.runs.cancel_runs(cancelled, Ending(Cause.CANCELLED, "no"), ENDED),
+        )
+    for given in chains:
+        ended = await states(first, given)
+        for place, before in enumerate(after):
+            if before and ended[place] != "cancelled":
+                are_done = all(ended[one] == "succeeded" for one in before)
+                assert (ended[place] in ("succeeded", "failed")) == are_done, ended
 
 
 async def test_a_key_that_ends_while_a_chain_is_put_behind_it_decides_at_once(first: Store, second: Store) -> None:

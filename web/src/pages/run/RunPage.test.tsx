@@ -60,6 +60,27 @@ const said = (number: number, text: string) => ({ number, at: null, line: text }
 const open = () => renderPage(RunPage, { route: "/runs/$id", at: "/runs/7" });
 
 describe("the page of a run", () => {
+  it("shows what it runs after and what follows it", async () => {
+    const upstreams = Array.from({ length: 9 }, (_, n) => ({ id: n + 20, schedule: null, task: "load", state: "succeeded" }));
+    const dependents = [{ id: 8, schedule: "report", task: "report", state: null }];
+    stubServer({ "GET /api/runs/7": run, "GET /api/runs/7/relations": { upstreams, dependents } });
+    open();
+    const before = await screen.findByRole("list", { name: "Runs after" });
+    expect(within(before).getAllByRole("link")).toHaveLength(8);
+    expect(within(before).getByRole("link", { name: "Run 20" }).getAttribute("href")).toContain("/runs/20");
+    expect(within(before).getByText("and 1 more")).toBeTruthy();
+    const after = screen.getByRole("list", { name: "Followed by" });
+    expect(after.textContent).toBe("Run 8reportremoved");
+    expect(within(after).queryByRole("link")).toBeNull();
+  });
+
+  it("says nothing of before and after where there is neither", async () => {
+    stubServer({ "GET /api/runs/7": run, "GET /api/runs/7/relations": { upstreams: [], dependents: [] } });
+    open();
+    expect(await screen.findByText("Details")).toBeTruthy();
+    expect(screen.queryByText("Before and after")).toBeNull();
+  });
+
   it("goes on with the output where the first answer ended, and shows each line once", async () => {
     stubServer({
       "GET /api/runs/7": run,
