@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ostinato.models.access import Identity
     from ostinato.models.app_event import AppEvent, AppEventKind, AppEventName
     from ostinato.models.budget import Budget
+    from ostinato.models.calendar import Calendar
     from ostinato.models.event import Event
     from ostinato.models.lane import Lane
     from ostinato.models.node import Node
@@ -52,10 +53,12 @@ if TYPE_CHECKING:
     from ostinato.timing import (
         After,
         At,
+        CalendarDays,
         Cron,
         DailyAt,
         Every,
         Except,
+        Holidays,
         Monthly,
         Or,
         Quarterly,
@@ -74,6 +77,8 @@ __all__ = [
     "AppEventName",
     "At",
     "Budget",
+    "Calendar",
+    "CalendarDays",
     "CatchUp",
     "Cause",
     "CheckIn",
@@ -86,6 +91,7 @@ __all__ = [
     "Except",
     "Function",
     "Gate",
+    "Holidays",
     "Http",
     "Identity",
     "InvalidInput",
@@ -168,6 +174,7 @@ _HOMES = {
     "ostinato.models.access": ("Identity",),
     "ostinato.models.app_event": ("AppEvent", "AppEventKind", "AppEventName"),
     "ostinato.models.budget": ("Budget",),
+    "ostinato.models.calendar": ("Calendar",),
     "ostinato.models.event": ("Event",),
     "ostinato.models.lane": ("Lane",),
     "ostinato.models.node": ("Node",),
@@ -187,10 +194,12 @@ _HOMES = {
     "ostinato.timing": (
         "After",
         "At",
+        "CalendarDays",
         "Cron",
         "DailyAt",
         "Every",
         "Except",
+        "Holidays",
         "Monthly",
         "Or",
         "Quarterly",

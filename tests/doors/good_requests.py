@@ -14,6 +14,7 @@ from tests.doors.web import Web
 __all__ = ["GOOD", "KNOWN", "Good", "furnish"]
 
 KNOWN: dict[str, dict[str, Any]] = {
+    "/api/calendars/{name}": {"name": "office"},
     "/api/channels/{name}": {"name": "ops"},
     "/api/incidents/{id}": {"id": 1},
     "/api/lanes/{name}": {"name": "cron"},
@@ -61,6 +62,8 @@ def furnish(web: Web, folder: Path) -> str:
     for path, body in made:
         response = admin.post(path, body)
         assert response.status_code == 201, response.text
+    for name in ("office", "spare"):
+        assert admin.send("PUT", f"/api/calendars/{name}", json={"dates": ["12-24"]}).status_code == 200
     web.run(web.container.services.schedules.add_many([DECLARED]))
     assert admin.send("PATCH", "/api/schedules/coded", json={"timing": "every 2h"}).status_code == 200
     assert admin.post("/api/login", {"token": token}).status_code == 200
@@ -161,6 +164,10 @@ GOOD = {
     "GET /api/nodes": Good("/api/nodes"),
     "POST /api/nodes/{id}/drain": Good("/api/nodes/node-1/drain"),
     "POST /api/nodes/{id}/resume": Good("/api/nodes/node-1/resume"),
+    "GET /api/calendars": Good("/api/calendars"),
+    "GET /api/calendars/{name}": Good("/api/calendars/office"),
+    "PUT /api/calendars/{name}": Good("/api/calendars/office", {"dates": ["12-24", "2026-12-31"], "note": "closed"}),
+    "DELETE /api/calendars/{name}": Good("/api/calendars/spare", status=204),
     "GET /api/projects": Good("/api/projects"),
     "GET /api/projects/{name}": Good("/api/projects/blog"),
     "POST /api/projects": Good("/api/projects", {"name": "shop", "folder": "/tmp", "env": {"A": "b"}}, 201),

@@ -37,6 +37,8 @@ GET /api/sessions/{key}
 GET /api/sessions/{key}/messages
 GET /api/sessions/{key}/events
 GET /api/nodes
+GET /api/calendars
+GET /api/calendars/{name}
 GET /api/projects
 GET /api/projects/{name}
 GET /api/tasks
@@ -65,6 +67,8 @@ POST /api/schedules/{ref}/badge-key
 POST /api/runs
 POST /api/runs/{id}/cancel
 POST /api/runs/{id}/retry
+PUT /api/calendars/{name}
+DELETE /api/calendars/{name}
 PUT /api/lanes/{name}
 POST /api/lanes/{name}/pause
 POST /api/lanes/{name}/resume

@@ -76,8 +76,11 @@ class CalendarService:
             )
         return await self._changed(name, lambda dates: [one for one in dates if one not in gone])
 
-    async def resolved(self, timing: Timing | str, zone: str, now: Micros) -> Timing | str:
-        """The timing with the dates of the calendars that it names; InvalidInput if one of them is not there."""
+    async def resolved(
+        self, timing: Timing | str, zone: str, now: Micros, known: dict[str, Dates] | None = None
+    ) -> Timing | str:
+        """The timing with the dates of the calendars that it names; InvalidInput if one of them is not there. Those
+        that were looked up are in `known`."""
         if isinstance(timing, str):
             if "calendar" not in timing.casefold():
                 return timing
@@ -86,7 +89,9 @@ class CalendarService:
             found = timing
         if not isinstance(found, Timing) or not found.calendars:
             return timing
-        known = await self._store.calendars.calendar_dates(found.calendars)
+        known = {} if known is None else known
+        if wanted := [name for name in found.calendars if name not in known]:
+            known.update(await self._store.calendars.calendar_dates(wanted))
         for name in found.calendars:
             if name not in known:
                 raise await self._unknown(name)

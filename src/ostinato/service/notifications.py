@@ -458,6 +458,12 @@ def _checked_digest(text: str, zone: str, now: Micros) -> tuple[str, Micros]:
     timing = parse_timing(text, tz=zone, now=from_micros(now))
     if timing.runs is not None:
         raise TimingError("a digest has no number of runs", text=text, hint=timing.unlimited.text)
+    if timing.calendars:
+        raise TimingError(
+            "a digest does not follow a calendar: write its dates, or holidays(…)",
+            text=text,
+            position=max(text.casefold().find("calendar"), 0),
+        )
     due = first_due(timing, now)
     if due is None:
         raise TimingError(f"the digest would never come: {timing.text!r} has no due time after now", text=timing.text)

@@ -71,8 +71,8 @@ class WhyService:
         now = self._clock.now()
         nodes = [node for node in await self._store.nodes.list_nodes(now) if node.state != "lost"]
         given_up = [one.sentence for one in await self._store.runs.list_given_up() if one.schedule == name]
-        facts = (*_facts(schedule, from_micros(now), nodes, self._zone), *given_up)
         moment = at if at is not None else from_micros(now)
+        facts = (*_facts(schedule, from_micros(now), nodes, self._zone), *_left_out(schedule, moment), *given_up)
         # A time that somebody gives is meant to the second; "now" is meant as it is.
         until = to_micros(moment) + (SECOND - 1 if at is not None else 0)
         run = await self._run_at(schedule, until, is_asked=at is not None)
@@ -150,6 +150,14 @@ def _due_before(schedule: Schedule, until: Micros) -> datetime | None:
     if timing.after_finish is not None:
         return None
     return timing.previous(from_micros(until))
+
+
+def _left_out(schedule: Schedule, moment: datetime) -> list[str]:
+    """Whether the day is one that its timing leaves out: a holiday, a day of a calendar, one of its dates."""
+    if schedule.broken and not schedule.sentence:
+        return []
+    reason = schedule.anchored_timing.left_out(moment)
+    return [] if reason is None else [reason]
 
 
 def _covers(run: Run, due: datetime) -> bool:

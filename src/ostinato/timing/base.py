@@ -140,6 +140,10 @@ class Timing(ABC):
         """Those of them whose dates it has not: until it gets them, nobody can say when it is due."""
         return ()
 
+    def left_out(self, t: datetime) -> str | None:
+        """Why it is not due on the day of `t`, if that is one of the days that are taken from it."""
+        return None
+
     @property
     def after_finish(self) -> timedelta | None:
         """The interval when it counts from the end of the last run, else None."""

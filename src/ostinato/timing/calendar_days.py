@@ -71,6 +71,9 @@ class CalendarDays(DaySet):
     def days_phrase(self) -> str:
         return f"on the days of calendar {self.name!r}"
 
+    def day_phrase(self, day: date) -> str:
+        return f"a day of calendar {self.name!r}"
+
     def covers(self, day: date) -> bool:
         return self._known().covers(day)
 

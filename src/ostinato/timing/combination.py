@@ -8,6 +8,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from ostinato.errors import TimingError
 from ostinato.timing.base import Timing
@@ -78,6 +79,10 @@ class Combination(Timing):
     @property
     def wants_calendars(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(name for part in self._timings() for name in part.wants_calendars))
+
+    def left_out(self, t: datetime) -> str | None:
+        found = [part.left_out(t) for part in self._timings()]
+        return found[0] if all(found) else None
 
     @property
     def owns_zone(self) -> bool:

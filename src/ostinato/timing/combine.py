@@ -307,6 +307,14 @@ class Except(Combination):
             done = max(done, last)
         return total
 
+    def left_out(self, t: datetime) -> str | None:
+        day = local_date(self.judged_in, t)
+        if not isinstance(self.days, DaySet) or not self.days.covers(day):
+            return self.base.left_out(t)
+        begin, end = stretch_of_day(self.judged_in, day, t)
+        is_taken = self.base.first_until(begin - _TICK, end - _TICK) is not None
+        return f"it leaves out {day}, {self.days.day_phrase(day)}" if is_taken else self.base.left_out(t)
+
     def _levels(self) -> tuple[Timing, list[Except]]:
         """`A except B except C` in one: A, and whose days are taken off, the last first."""
         levels, root = [self], self.base

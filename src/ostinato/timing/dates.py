@@ -59,6 +59,10 @@ class DaySet(ABC):
     def within(self, first: date, last: date) -> Iterator[date]:
         """The covered days from first to last, both included, in order."""
 
+    @abstractmethod
+    def day_phrase(self, day: date) -> str:
+        """What a covered day is, as in 'it leaves out 2026-12-25, one of its dates'."""
+
     def name_of(self, day: date) -> str:
         """What a covered day is called, where it has a name."""
         return ""
@@ -120,6 +124,9 @@ class Dates(DaySet):
         if len(shown) > 6:
             shown = [*shown[:5], f"{len(shown) - 5} other dates"]
         return f"on {joined(shown)}"
+
+    def day_phrase(self, day: date) -> str:
+        return "one of its dates"
 
     def covers(self, day: date) -> bool:
         return (day.year, day.month, day.day) in self.known or (0, day.month, day.day) in self.known

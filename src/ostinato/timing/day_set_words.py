@@ -30,11 +30,7 @@ def read_day_sets(text: str, words: Sequence[Word]) -> DaySet:
     """The set of days that these words say, which is one word."""
     found = _WHOLE.fullmatch(words[0].raw)
     if found is None:
-        is_calendar = words[0].lower.startswith("calendar")
-        what = "which calendar? Its name stands in parentheses" if is_calendar else "the holidays of which country?"
-        right = "calendar(office)" if is_calendar else "holidays(DE-BY)"
-        hint = f"{text[: words[0].start]}{right}"
-        raise TimingError(what, text=text, position=words[0].start, hint=hint)
+        raise _incomplete(text, words[0])
     if len(words) > 1:
         raise TimingError(
             "each set of days has an 'except' of its own",
@@ -50,6 +46,18 @@ def read_day_sets(text: str, words: Sequence[Word]) -> DaySet:
         raise TimingError(error.message, text=text, position=start + error.position, hint=hint) from error
 
 
+def _incomplete(text: str, word: Word) -> TimingError:
+    """Why a word alone is no set of days."""
+    end = word.start + len(word.raw)
+    if text[end:].lstrip().startswith("("):
+        return TimingError("its parenthesis is not closed", text=text, position=end, hint=f"{text.rstrip()})")
+    if word.lower.startswith("calendar"):
+        what = "which calendar? As in calendar(office)"
+    else:
+        what = "holidays of which country or market? As in holidays(DE), holidays(US-CA), holidays(NYSE)"
+    return TimingError(what, text=text, position=word.start)
+
+
 def _joined(text: str, words: Sequence[Word]) -> str:
     pieces = [piece for word in words for piece in re.split(r",\s*(?![^(]*\))", word.raw)]
     listed = [piece.strip() for piece in pieces if piece.strip() and piece.strip().lower() not in ("and", "or", "&")]
@@ -61,15 +69,15 @@ def _calendar(inner: str) -> CalendarDays:
     """`office`, `"sales team"`, and as it is stored `office: 12-24,2026-12-31`."""
     found = _CALENDAR.fullmatch(inner)
     if found is None:
-        raise TimingError(f"{inner.strip()} is not the name of a calendar", hint="calendar(office)")
+        raise TimingError(f"{inner.strip()} is not the name of a calendar, as in calendar(office)")
     name = found[1]
     if name[:1] == '"':
         try:
             name = str(json.loads(name))
         except ValueError:
-            raise TimingError(f"{name} is not a name in quotes", hint="calendar(office)") from None
+            raise TimingError(f"{name} is not a name in quotes") from None
     if not name:
-        raise TimingError("which calendar?", hint="calendar(office)")
+        raise TimingError("which calendar? As in calendar(office)")
     if found[2] is None:
         return CalendarDays(name)
     dates = found[2].strip()

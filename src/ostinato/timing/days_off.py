@@ -15,7 +15,7 @@ from ostinato.timing.zones import local_date, stretches_of_day
 __all__ = ["days_off_remarks"]
 
 _NAMED = 3
-_AHEAD = timedelta(days=366)
+_AHEAD = timedelta(days=365)
 _TICK = timedelta(microseconds=1)
 
 

@@ -5,6 +5,8 @@ The package `holidays` knows them. It is loaded when somebody asks, and a year i
 
 from __future__ import annotations
 
+import threading
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["Holidays"]
 
 _ENGLISH = "en_US"
+_quiet = threading.Lock()
+"""Who catches warnings changes what the whole process does with them."""
 _MISSING = "holidays are computed by a package that is not installed here: pip install 'ostinato[holidays]'"
 
 
@@ -41,6 +45,9 @@ class Holidays(DaySet):
     def days_phrase(self) -> str:
         return f"on holidays of {self.code}"
 
+    def day_phrase(self, day: date) -> str:
+        return f"a holiday of {self.code} ({self.name_of(day)})"
+
     def covers(self, day: date) -> bool:
         return day in _of_year(self.code, day.year)
 
@@ -58,7 +65,7 @@ def _canonical(code: str) -> str:
     """A code as it is printed; TimingError if nobody has holidays of it."""
     package = _package()
     if not isinstance(code, str) or not code.strip():
-        raise TimingError("holidays of which country or market?", hint="holidays(DE-BY)")
+        raise TimingError("holidays of which country or market? As in holidays(DE), holidays(US-CA), holidays(NYSE)")
     whole = code.strip()
     country, dash, part = whole.partition("-")
     country = country.strip().upper()
@@ -67,7 +74,7 @@ def _canonical(code: str) -> str:
         return country
     if country not in set(package.registry.EntityLoader.get_country_codes()):
         names = _codes_by_name(package)
-        near = names.get(whole.replace(" ", "").casefold()) or _near(whole, [*names.values(), *markets], 0.6)
+        near = names.get(whole.replace(" ", "").casefold()) or _near(whole, [*names.values(), *markets], 0.7)
         raise TimingError(f"there are no holidays of {whole!r}", hint=near and f"holidays({near})")
     known = package.country_holidays(country)
     country = str(known.country)
@@ -80,7 +87,7 @@ def _canonical(code: str) -> str:
         near = _near(part, known.subdivisions, 0.5)
         raise TimingError(
             f"{country} has no part {part!r}: it has {parts}" if parts else f"the holidays of {country} have no parts",
-            hint=f"holidays({country}-{near})" if near else f"holidays({country})",
+            hint=near and f"holidays({country}-{near})",
         )
     return f"{country}-{found}"
 
@@ -93,14 +100,14 @@ def _subdivision(known: HolidayBase, part: str) -> str | None:
 
 
 def _near(code: str, codes: Iterable[str], alike: float) -> str:
-    """The code that somebody may have meant; empty if none is like it."""
-    close = [
-        (SequenceMatcher(None, code.upper(), one.upper()).ratio(), one)
-        for one in codes
-        if abs(len(one) - len(code)) < 2
-    ]
-    ratio, one = max(close, key=lambda found: (found[0], found[1][:1] == code[:1].upper()), default=(0.0, ""))
-    return one if ratio >= alike else ""
+    """The code that somebody meant; empty if none is like it, or several are."""
+    meant = code.upper()
+    likeness = {
+        one: (SequenceMatcher(None, meant, one.upper()).ratio(), one.upper().startswith(meant[:1])) for one in codes
+    }
+    best = max(likeness.values(), default=(0.0, False))
+    found = [one for one, like in likeness.items() if like == best]
+    return found[0] if best[0] >= alike and len(found) == 1 else ""
 
 
 @lru_cache(maxsize=1)
@@ -144,5 +151,8 @@ def _of_year(code: str, year: int) -> Mapping[date, str]:
     if not begin <= year <= end:
         return MappingProxyType({})
     language = _ENGLISH if _ENGLISH in _made(code).supported_languages else None
-    found = _made(code, year, language)
+    with _quiet, warnings.catch_warnings():
+        # Of some countries it knows fewer years, and warns of the others.
+        warnings.simplefilter("ignore")
+        found = _made(code, year, language)
     return MappingProxyType({day: str(found[day]) for day in sorted(found) if day.year == year})

@@ -6,7 +6,22 @@ from datetime import UTC, date, datetime, timedelta, timezone
 
 from hypothesis import strategies as st
 
-from ostinato.timing import At, Cron, DailyAt, Dates, Every, Except, Monthly, Or, Quarterly, Timing, Weekly
+from ostinato.timing import (
+    At,
+    CalendarDays,
+    Cron,
+    DailyAt,
+    Dates,
+    DaySet,
+    Every,
+    Except,
+    Holidays,
+    Monthly,
+    Or,
+    Quarterly,
+    Timing,
+    Weekly,
+)
 from ostinato.timing.explain import WEEKDAYS
 from tests.unit.timing.oracle import CronRule
 
@@ -127,7 +142,11 @@ _dates = st.lists(
 ).map(Dates)
 
 
-def _except(base: Timing, days: Dates | Timing, zone: str) -> Timing:
+_holidays = st.builds(Holidays, st.sampled_from(["DE-BY", "US-CA", "JP", "NYSE"]))
+_calendars = st.builds(CalendarDays, st.sampled_from(["office", "sales team", 'a "b" (c: 1), d']), _dates)
+
+
+def _except(base: Timing, days: DaySet | Timing, zone: str) -> Timing:
     try:
         return Except(base, days, zone)
     except ValueError:
@@ -136,7 +155,7 @@ def _except(base: Timing, days: Dates | Timing, zone: str) -> Timing:
 
 def _combined(parts: st.SearchStrategy[Timing]) -> st.SearchStrategy[Timing]:
     weekly = st.builds(lambda d, z: Weekly(d, tz=z), st.sampled_from(["sat,sun", "mon", "tue-thu"]), zones)
-    return st.builds(Or, parts, parts) | st.builds(_except, parts, _dates | weekly, zones)
+    return st.builds(Or, parts, parts) | st.builds(_except, parts, _dates | _holidays | _calendars | weekly, zones)
 
 
 timings = grid_timings | _parts | _combined(_parts | _combined(_parts))

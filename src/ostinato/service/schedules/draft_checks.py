@@ -25,6 +25,7 @@ from ostinato.service.schedules.gate import check_switching_on
 from ostinato.service.schedules.upstreams import check_upstreams
 from ostinato.stores.base import Store
 from ostinato.stores.drafts import counts_anew
+from ostinato.timing import Dates
 from ostinato.timing.calendar_days import folded
 from ostinato.timing.zones import check_zone
 
@@ -62,9 +63,10 @@ class DraftChecks:
         batch: list[ScheduleDraft] = []
         projects: set[str] = set()
         names: set[str] = set()
+        calendars: dict[str, Dates] = {}
         for index, spec in enumerate(specs, 1):
             work = await stored_work(spec.work, self._code)
-            resolved = await self.resolved(spec if work is spec.work else replace(spec, work=work), now)
+            resolved = await self.resolved(spec if work is spec.work else replace(spec, work=work), now, calendars)
             drafted = make_draft(resolved, self._zone, now, self._code)
             drafted.by = drafted.made_by = changed_by()
             if drafted.project is not None and drafted.project not in projects:
@@ -82,9 +84,9 @@ class DraftChecks:
         if batch:
             yield batch
 
-    async def resolved(self, spec: ScheduleSpec, now: Micros) -> ScheduleSpec:
-        """The same with the dates of the calendars that its timing names."""
-        timing = await self._calendars.resolved(spec.timing, check_zone(spec.tz or self._zone), now)
+    async def resolved(self, spec: ScheduleSpec, now: Micros, known: dict[str, Dates] | None = None) -> ScheduleSpec:
+        """The same with the dates of the calendars that its timing names; those that were looked up are `known`."""
+        timing = await self._calendars.resolved(spec.timing, check_zone(spec.tz or self._zone), now, known)
         return spec if timing is spec.timing else replace(spec, timing=timing)
 
     async def _checked(self, draft: ScheduleDraft, spec: ScheduleSpec, before: Collection[str]) -> ScheduleDraft | None:

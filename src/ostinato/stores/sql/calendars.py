@@ -79,7 +79,7 @@ async def with_calendars(db: Connection, drafts: Sequence[ScheduleDraft]) -> Seq
     names = sorted({name for draft in drafts for name in calendars_in(draft.timing)})
     if not names:
         return drafts
-    known = {name: calendar_dates(dates) for name, dates in await db.fetch(f"{_DATES} FOR SHARE", {"names": names})}
+    known = {name: calendar_dates(dates) for name, dates in await db.fetch(f"{_DATES} FOR KEY SHARE", {"names": names})}
     if missing := [name for name in names if name not in known]:
         raise InvalidInput(
             f"there is no calendar {missing[0]!r}: it was just removed", field="timing", hint="make it again"

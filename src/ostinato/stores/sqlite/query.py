@@ -38,7 +38,7 @@ _TRANSLATIONS = tuple(
         # Columns and values have these types anyway. A cast that changes a value is none of them.
         (r"::(bigint|text|boolean)\b(?!\[)", ""),
         # The one writer has the whole file.
-        (r"\bFOR (NO KEY UPDATE|UPDATE|KEY SHARE|SHARE)\b", ""),
+        (r"\bFOR (NO KEY UPDATE|UPDATE|KEY SHARE)\b", ""),
     )
 )
 _UNKNOWN = re.compile(
