@@ -46,6 +46,10 @@ def at(field: str) -> Iterator[None]:
     except TimingError as error:
         error.field = field
         raise
+    except InvalidInput as error:  # a calendar of it, say, is not there
+        if error.field == "timing":
+            error.field = field
+        raise
 
 
 @contextmanager
