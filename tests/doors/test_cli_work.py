@@ -77,6 +77,8 @@ def test_what_runs_a_text_is_added_shown_changed_and_taken_away(cli: CommandLine
     assert (added.json["work"], added.err) == ({**SHELL, "command": "print(1)", "interpreter": "python3"}, "")
     assert "interpreter python3" in cli.ok("schedule", "show", "a").out
     assert _edited(cli, "--interpreter", "/bin/sh")["work"]["interpreter"] == "/bin/sh"
+    cli.ok("exec", "--shell", "print(1)", "--interpreter", "python3")
+    assert "interpreter python3" in cli.ok("run", "show", "1").out
     refused = cli("schedule", "edit", "a", "--shell", '["true"]')
     assert (refused.code, "leave out interpreter" in refused.err) == (2, True)
     assert _edited(cli, "--interpreter", "none")["work"] == {**SHELL, "command": "print(1)"}

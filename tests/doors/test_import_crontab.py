@@ -217,6 +217,10 @@ def test_commands_keep_crons_sh_though_others_run_in_bash(cli: CommandLine) -> N
     assert found["work"]["interpreter"] == "/bin/sh"
     ran = cli.ok("schedule", "import-crontab", "crontab", "--dry-run", "--json").json
     assert [one["work"]["interpreter"] for one in ran] == ["/bin/sh"]
+    cli.ok("schedule", "edit", found["name"], "--interpreter", "none")  # as an earlier version imported it
+    assert f"changed: {found['name']!r}" in cli.ok("schedule", "import-crontab", "crontab").err
+    (found,) = by_command(cli).values()
+    assert found["work"]["interpreter"] == "/bin/sh"
 
 
 @pytest.mark.parametrize("shell", ["/bin/sh", "/bin/bash"])

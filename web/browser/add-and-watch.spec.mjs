@@ -2,7 +2,7 @@
 import { eventually, expect, scenario } from "./scenario.mjs";
 
 const COMMAND = [
-  "echo 'reading the \\033[32mlist\\033[0m <b>now</b>'",
+  "printf 'reading the \\033[32mlist\\033[0m <b>now</b>\\n'",
   'echo \'{"progress": {"done": 1, "total": 4, "text": "first quarter"}}\' > "$OSTINATO_REPORT"',
   "until [ -e half ]; do sleep 0.05; done",
   "echo half of it",

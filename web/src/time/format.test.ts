@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { counted, dayOf, formatDuration, formatFull, formatRelative, formatTime, shownOf } from "@/time/format";
+import { counted, dayOf, formatDuration, formatFull, formatRelative, formatTime, listed, shownOf } from "@/time/format";
 
 const at = (text: string): number => Date.parse(text);
 
@@ -64,4 +64,9 @@ it("tells how many of all are shown when it is not all", () => {
 
 it("one of a thing has no s", () => {
   expect([counted(1, "run"), counted(0, "run"), counted(12345, "run")]).toEqual(["1 run", "0 runs", "12,345 runs"]);
+});
+
+it("lists names in a sentence, of many the first few", () => {
+  expect([listed(["a"]), listed(["a", "b"]), listed(["a", "b", "c"])]).toEqual(["a", "a and b", "a, b and c"]);
+  expect(listed(["a", "b", "c", "d", "e", "f", "g"])).toBe("a, b, c, d, e and 2 more");
 });

@@ -13,7 +13,8 @@ import { Ago } from "@/components/Time";
 import { useToast } from "@/components/Toast";
 import { counted, listed } from "@/time/format";
 import { CalendarDialog } from "./CalendarDialog";
-import { dateText, daysUntil, isPast, nextDate } from "./dates";
+import { DateText } from "./DateText";
+import { dateText, daysUntil, nextDate } from "./dates";
 
 const FEW = 8;
 
@@ -124,11 +125,8 @@ function AllDates({ dates, today, open }: { dates: readonly string[]; today: str
       <summary className="w-fit rounded text-xs font-medium text-accent hover:underline">Show all dates</summary>
       <ul className="mt-2 flex max-h-64 flex-wrap gap-1.5 overflow-y-auto font-mono text-xs" tabIndex={0} aria-label="Dates">
         {dates.map((date) => (
-          <li
-            key={date}
-            className={`rounded-md bg-sunken px-2 py-0.5 ${isPast(date, today) ? "text-muted line-through" : ""}`}
-          >
-            {dateText(date)}
+          <li key={date} className="rounded-md bg-sunken px-2 py-0.5">
+            <DateText date={date} today={today} />
           </li>
         ))}
       </ul>

@@ -27,6 +27,7 @@ it("shows how many dates there are, which is next, and who uses them", async () 
   expect(within(card.getByRole("list", { name: "Dates", hidden: true })).getByText("12-24 every year")).toBeTruthy();
   expect(card.getByText("the days on which we are closed")).toBeTruthy();
   expect(card.getByRole("link", { name: "report" }).getAttribute("href")).toBe("/schedules/report");
+  expect(card.getByText("(passed)").parentElement?.textContent).toBe("Tue 2026-01-06 (passed)");
   const old = within(screen.getByRole("region", { name: "old" }));
   expect(old.getByText("none")).toBeTruthy();
   expect(old.getByText("no schedule")).toBeTruthy();

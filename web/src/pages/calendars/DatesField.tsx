@@ -6,7 +6,8 @@ import { Button } from "@/components/Button";
 import { TextArea } from "@/components/Field";
 import { Icon } from "@/components/Icon";
 import { counted } from "@/time/format";
-import { dateText, inOrder, isPast, readDates } from "./dates";
+import { DateText } from "./DateText";
+import { inOrder, isPast, readDates } from "./dates";
 
 const RESTED = 700;
 
@@ -112,7 +113,9 @@ function Chips({ labelledBy, dates, onDates, today }: ChipsProps) {
           key={date}
           className="inline-flex h-7 items-center gap-1 rounded-md border border-line bg-surface pl-2 font-mono text-xs pointer-coarse:h-9"
         >
-          <span className={isPast(date, today) ? "text-muted line-through" : undefined}>{dateText(date)}</span>
+          <span>
+            <DateText date={date} today={today} />
+          </span>
           <button
             type="button"
             aria-label={`Remove ${date}`}

@@ -24,6 +24,7 @@ export const NO_AUDIT_FILTERS = Object.fromEntries(AUDIT_FILTERS.map((name) => [
 const NOUNS: Record<string, string[]> = {
   schedule: ["add", "edit", "enable", "disable", "trigger", "backfill", "remove"],
   run: ["enqueue", "exec", "cancel", "retry"],
+  calendar: ["set", "add", "remove"],
   lane: ["set", "pause", "resume", "clear"],
   session: ["send", "stop", "stop_all"],
   node: ["drain", "resume"],
