@@ -6,8 +6,11 @@ import shlex
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from ostinato import Ostinato
 from ostinato.cli import open_database
+from ostinato.cli.console import as_typed, name_database
 from ostinato.engine.plan import plan_fires
 from ostinato.models.blocking import BlockedCause, Link
 from ostinato.models.ids import NodeId
@@ -200,18 +203,66 @@ def test_commands_of_the_command_line_are_for_the_database_that_was_named(cli: C
     assert shlex.split(shown["command"]) == ["ostinato", "schedule", "enable", "a", *named]
     assert "(holiday)" in shown["sentence"]
     for asked in (("schedule", "show", "a"), ("why", "a")):
-        said = " ".join(cli.ok(*asked, *named).out.split())
-        assert shown["sentence"] in said
-        assert f"to end it: {shown['command']}" in said
-    run = " ".join(cli.ok("run", "show", "1", *named).out.split())
-    assert "blocked: no engine is running to end it: ostinato up --db 'sqlite:///other jobs.db'" in run
+        said = cli.ok(*asked, *named).out
+        assert shown["sentence"] in " ".join(said.split())
+        assert f"to end it: {shown['command']}\n" in said
+    run = cli.ok("run", "show", "1", *named).out
+    assert "to end it: ostinato worker --app MODULE:APP --db 'sqlite:///other jobs.db'\n" in run
     assert cli.ok("why", "a", "--json", *named).json["blocked_by"] == shown
     cli.ok("schedule", "enable", "a", *named)
     assert cli.ok("schedule", "show", "a", "--json", *named).json["blocked_by"]["cause"] == "no_engine"
 
 
 def test_a_password_of_the_database_is_not_printed_with_the_command() -> None:
-    assert open_database._named("postgresql://ada:secret@db/jobs") == " --db 'postgresql://ada:***@db/jobs'"
+    assert open_database._named("postgresql://ada:secret@db/jobs", None) == "--db 'postgresql://ada:***@db/jobs'"
+
+
+def test_commands_are_on_one_line_however_narrow_the_terminal_is_and_whatever_is_in_their_names(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    (cli.folder / "a folder with a rather long name").mkdir()
+    named = ("--db", "sqlite:///a folder with a rather long name/the jobs of the shop.db")
+    cli.ok("schedule", "add", "my job", "every 5m", "--task", "hello", *named)
+    cli.ok("schedule", "trigger", "my job", *named)
+    cli.ok("schedule", "disable", "my job", "--keep-retries", *named)
+    for asked in (("schedule", "show", "my job"), ("why", "my job")):
+        said = cli.ok(*asked, *named).out
+        (line,) = [line for line in said.splitlines() if "to end it: " in line]
+        words = shlex.split(line.partition("to end it: ")[2])
+        assert words == ["ostinato", "schedule", "enable", "my job", *named]
+        cli.ok(*words[1:])
+        cli.ok("schedule", "disable", "my job", "--keep-retries", *named)
+    (hint,) = [line for line in said.splitlines() if "run show" in line]
+    assert hint.strip() == f"'ostinato --db '{named[1]}' run show 1'"
+    assert max(len(line) for line in said.splitlines() if "ostinato" not in line) <= 40
+    (fix,) = [line for line in cli("doctor", *named).out.splitlines() if "worker'" in line]
+    assert fix.strip().endswith(f"'ostinato --db '{named[1]}' worker'")
+
+
+def test_nothing_is_wrapped_in_a_pipe(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS")
+    cli.ok("schedule", "add", "a", "every 5m", "--task", "hello", "--note", "word " * 40)
+    shown = [line.strip() for line in cli.ok("schedule", "show", "a").out.splitlines()]
+    assert f"note: {'word ' * 40}".strip() in shown
+
+
+def test_a_hint_names_the_database_once_whatever_is_quoted_in_it() -> None:
+    name_database("my jobs.db", None)
+    try:
+        said = as_typed("run 'ostinato lane set 'a b' 3 --db 'x y'', or 'ostinato lane rm 'a b''.")
+    finally:
+        name_database(None, None)
+    assert said == "run 'ostinato lane set 'a b' 3 --db 'x y'', or 'ostinato --db 'my jobs.db' lane rm 'a b''."
+
+
+def test_an_engine_is_started_with_the_app_that_was_named(cli: CommandLine) -> None:
+    cli.ok("schedule", "add", "a", "every 5m", "--task", "hello", "--app", "jobs:app")
+    show = ("schedule", "show", "a", "--json")
+    assert cli.ok(*show, "--app", "jobs:app").json["blocked_by"]["command"] == "ostinato worker --app jobs:app"
+    assert cli.ok(*show).json["blocked_by"]["command"] == "ostinato worker --app MODULE:APP"
+    (cli.folder / "ostinato.toml").write_text('app = "jobs:app"\n')
+    assert cli.ok(*show).json["blocked_by"]["command"] == "ostinato worker --app jobs:app"
 
 
 def test_python_is_told_the_same(app: Ostinato) -> None:

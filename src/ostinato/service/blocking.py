@@ -19,6 +19,7 @@ from ostinato.models.schedule import Schedule, ScheduleFilter, ScheduleState
 from ostinato.models.states import RunState
 from ostinato.service.blocked_runs import Facts, blocked_run
 from ostinato.service.blocked_schedules import blocked_schedule, blocked_upstream
+from ostinato.service.schedules.drafts import Code
 from ostinato.stores.base import FirstActive, FirstActiveOf, Store
 from ostinato.timing import After
 
@@ -31,12 +32,15 @@ _STARTS = "nothing delays it: it is about to start"
 class Blocking:
     """Asks the store once for all of them."""
 
-    def __init__(self, store: Store, clock: Clock, zone: str) -> None:
+    def __init__(self, store: Store, clock: Clock, zone: str, code: Code, app: str | None) -> None:
         self._store = store
         self._clock = clock
         self._zone = zone
-        self.suffix = ""
-        """What a command line adds to its commands, for them to be about the same database: flags, after a space."""
+        self._code = code
+        self.app = app
+        """What `--app` names the code of this process; empty where it needs no name, and None if it has none."""
+        self.flags = ""
+        """What a command line adds to its commands, for them to be about the same database and app."""
 
     async def of_schedule(self, schedule: Schedule) -> BlockedBy | None:
         """What keeps this schedule from running, or those that it runs after."""
@@ -105,9 +109,9 @@ class Blocking:
         return [_going_on(run, going_on[run.id]) if run.id in going_on and run.reason else run for run in told]
 
     def _typed(self, blocked: BlockedBy | None) -> BlockedBy | None:
-        if blocked is None or blocked.command is None or not self.suffix:
+        if blocked is None or blocked.command is None or not self.flags:
             return blocked
-        return replace(blocked, command=with_flags(blocked.command, self.suffix))
+        return replace(blocked, command=with_flags(blocked.command, self.flags))
 
     async def _facts(self, queued: Sequence[Run], own: FirstActive = _NOTHING_ACTIVE) -> Facts:
         """What can be before these runs. What is before those in turn is found in two steps: who has the turn in a
@@ -123,7 +127,12 @@ class Blocking:
         busy = [node.id for node in nodes if queued and node.state != "lost" and node.running >= node.slots]
         held = await self._store.runs.first_active(FirstActiveOf(now, lanes=full, nodes=busy)) if full or busy else own
         first = replace(own, sessions=turns.sessions, lanes=held.lanes, nodes=held.nodes)
-        return Facts(now, self._zone, {lane.name: lane for lane in lanes}, nodes, given_up, first)
+        return Facts(
+            now, self._zone, {lane.name: lane for lane in lanes}, nodes, given_up, first, self.app, self._is_known_here
+        )
+
+    def _is_known_here(self, task: str) -> bool:
+        return self._code.takes_payloads(task) is not None
 
 
 def _going_on(run: Run, node: str) -> Run:

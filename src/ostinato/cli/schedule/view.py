@@ -62,7 +62,7 @@ def warn_of_no_engine(database: OpenDatabase) -> bool:
     is_alone = all(node.state == "lost" for node in database.ask(database.services.nodes.list()))
     if is_alone:
         off = "" if database.switched_off is None else f" ({database.switched_off})"
-        warn(f"no engine is running on this database: the run waits until one is started with 'ostinato up'{off}")
+        warn(f"no engine is running on this database: the run waits until one is started with 'ostinato worker'{off}")
     return is_alone
 
 
