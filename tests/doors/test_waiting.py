@@ -233,6 +233,7 @@ def test_commands_are_on_one_line_however_narrow_the_terminal_is_and_whatever_is
         assert words == ["ostinato", "schedule", "enable", "my job", *named]
         cli.ok(*words[1:])
         cli.ok("schedule", "disable", "my job", "--keep-retries", *named)
+    said = cli.ok("why", "my job", *named).out
     (hint,) = [line for line in said.splitlines() if "run show" in line]
     assert hint.strip() == f"'ostinato --db '{named[1]}' run show 1'"
     assert max(len(line) for line in said.splitlines() if "ostinato" not in line) <= 40
