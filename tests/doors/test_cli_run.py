@@ -195,3 +195,18 @@ def test_schedules_are_listed_with_their_kind_and_page_by_page(cli: CommandLine)
     assert len(cli.ok("schedule", "ls", "--limit", "2", "-p", "2", "--json").json) == 1
     assert cli.ok("schedule", "ls", "--state", "failing", "--json").json == []
     assert cli.ok("run", "ls", "--project", "none", "--json").json == []
+
+
+def test_a_page_and_a_run_to_go_on_behind_are_not_both_taken(cli: CommandLine) -> None:
+    for listing in (("run", "ls"), ("schedule", "runs", "a")):
+        both = cli(*listing, "-p", "2", "--after", "5")
+        assert (both.code, "give one of page and after, not both" in both.err) == (2, True)
+
+
+def test_what_is_no_number_is_told_in_plain_words(cli: CommandLine) -> None:
+    for words, name, given in ((("run", "ls", "--after", "abc"), "--after", "abc"), (("run", "show", "x"), "ID", "x")):
+        wrong = cli(*words)
+        assert (wrong.code, wrong.err.splitlines()[0]) == (
+            2,
+            f"error: {name} takes a whole number, and {given!r} is none",
+        )

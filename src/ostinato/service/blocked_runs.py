@@ -92,8 +92,15 @@ def blocked_run(run: Run, facts: Facts) -> BlockedBy | None:
         if step is None:
             break
         links += step.blocked.chain
-        root, at = replace(step.blocked, chain=links), step.then
+        root, at = replace(_ending(step.blocked, root, at), chain=links), step.then
     return root
+
+
+def _ending(blocked: BlockedBy, before: BlockedBy | None, run: Run) -> BlockedBy:
+    """What this run waits for; where nothing else ends that, what would have ended the run does."""
+    if blocked.command is None and before is not None and before.action == cancelling(run, before).action:
+        return cancelling(run, blocked)
+    return blocked
 
 
 def _of_queued(run: Run, facts: Facts) -> Step | None:
@@ -125,7 +132,8 @@ def of_run_under_way(run: Run, facts: Facts) -> Step | None:
 
 def _not_ready(run: Run, facts: Facts) -> BlockedBy:
     cause = _PUT_OFF.get(run.cause, BlockedCause.RETRY)
-    why = f": {run.reason}" if run.reason else ""
+    # Of one that is simply put off, the reason is this very sentence, if it has any.
+    why = f": {run.reason}" if run.reason and run.cause is not None else ""
     sentence = f"run {run.id} is not ready before {facts.at(run.ready_at)}{why}"
     return BlockedBy(cause, sentence, until=run.ready_at)
 

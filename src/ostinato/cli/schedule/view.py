@@ -36,7 +36,9 @@ _STYLES = {"on": "green", "off": "dim", "paused": "yellow", "broken": "red", "or
 def tell_next(database: OpenDatabase, schedule: Schedule) -> str:
     """One line: what it is called, when it runs, and when next."""
     if schedule.next_run_at is None:
-        return f"{schedule.name!r}. {schedule.sentence} It is {schedule.next_run_reason}."
+        is_told = schedule.follows and schedule.state == "on"  # its timing says when: there is no other reason
+        why = "" if is_told else f" It is {schedule.next_run_reason}."
+        return f"{schedule.name!r}. {schedule.sentence}{why}"
     left = span((schedule.next_run_at - database.now).total_seconds())
     held = f"It is {schedule.next_run_reason}. " if schedule.next_run_reason else ""
     return (
