@@ -21,12 +21,14 @@ def command(verb: str, *names: object, rest: str = "") -> str:
 
 
 def with_flags(command: str, flags: str) -> str:
-    """The same command with these flags, which begin with a space: before what ends the flags, if that is there."""
-    words = shlex.split(command)
-    if "--" not in words:
-        return command + flags
-    ends = words.index("--")
-    return f"{shlex.join(words[:ends])}{flags} {shlex.join(words[ends:])}"
+    """The same command with those of these flags and their values that it has not: before what ends the flags."""
+    words, given = shlex.split(command), shlex.split(flags)
+    ends = words.index("--") if "--" in words else len(words)
+    for name, value in zip(given[::2], given[1::2], strict=True):
+        if name not in words[:ends]:
+            words[ends:ends] = [name, value]
+            ends += 2
+    return shlex.join(words)
 
 
 def hint(verb: str, *names: object, rest: str = "") -> str:

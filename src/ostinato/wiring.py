@@ -100,6 +100,7 @@ class Container:
             registry.listeners,
             settings.sessions,
             self,
+            settings.app,
         )
 
     def use(self, settings: Settings) -> None:

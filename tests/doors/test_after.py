@@ -111,7 +111,8 @@ def test_there_is_nothing_to_backfill(chain: Ostinato) -> None:
 
 def test_the_command_line_adds_shows_and_explains_it(cli: CommandLine) -> None:
     cli.ok("schedule", "add", "import", "every 1h", "--shell", "exit 3", "--retry", "0")
-    cli.ok("schedule", "add", "report", "after import", "--shell", "true")
+    added = cli.ok("schedule", "add", "report", "after import", "--shell", "true")
+    assert added.err == "added: 'report'. After each run of 'import' that succeeded.\n"
     assert "After each run of 'import' that succeeded." in cli.ok("timing", "after import").out
     refused = cli("schedule", "add", "bad", "after imports", "--shell", "true")
     assert refused.code != 0

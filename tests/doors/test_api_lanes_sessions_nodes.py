@@ -59,6 +59,16 @@ def test_a_lane_is_cleared_of_what_waits_in_it(operator: Client) -> None:
     assert operator.get("/api/runs/1").json()["reason"] == "lane cleared"
 
 
+@pytest.mark.parametrize(("running", "more"), [(0, ""), (3, ", and other nodes take over its 3 runs")])
+def test_a_lost_node_cannot_be_drained_and_its_runs_are_told_of_only_if_it_had_some(
+    web: Web, operator: Client, running: int, more: str
+) -> None:
+    web.beat(running=running, lease=60_000_000)
+    web.clock.advance("10m")
+    refused = operator.post("/api/nodes/one/drain")
+    assert (refused.status_code, refused.json()["detail"]) == (409, f"node 'one' was lost: it takes no work{more}")
+
+
 @pytest.mark.parametrize("verb", ["pause", "resume", "clear"])
 def test_a_lane_that_is_not_there(operator: Client, verb: str) -> None:
     assert operator.get("/api/lanes/none").status_code == 404

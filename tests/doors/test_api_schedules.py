@@ -211,6 +211,26 @@ def test_a_request_without_a_method_gets(admin: Client) -> None:
     assert add(admin, "a", work={**work, "method": "post"})["work"]["method"] == "POST"
 
 
+def test_a_lane_that_does_not_exist_is_refused_with_those_that_there_are(admin: Client) -> None:
+    body = {"name": "a", "timing": "every 5m", "work": TASK, "policy": {"lane": "zz"}}
+    assert refused(admin, "POST", "/api/schedules", body) == [("policy.lane", None)]
+    assert admin.get("/api/schedules/a").status_code == 404
+    add(admin, "a")
+    (error,) = admin.send("PATCH", "/api/schedules/a", json={"policy": {"lane": "Team"}}).json()["errors"]
+    assert (error["field"], error["message"], error["hint"]) == (
+        "policy.lane",
+        "there is no lane 'Team'",
+        "did you mean 'team'?",
+    )
+    assert refused(admin, "POST", "/api/runs", {"work": TASK, "policy": {"lane": "zz"}}) == [("policy.lane", None)]
+    message = {"task": "hello", "payload": "x", "lane": "zz"}
+    (error,) = admin.send("POST", "/api/sessions/dm/messages", json=message).json()["errors"]
+    assert (error["field"], error["hint"]) == ("lane", "there are cron, main, subagent, team")
+    assert change(admin, "a", {"policy": {"lane": "cron", "priority": 3}})["policy"]["priority"] == 3
+    assert admin.send("PUT", "/api/lanes/zz", json={"limit": 2}).status_code == 200
+    assert change(admin, "a", {"policy": {"lane": "zz"}})["policy"]["lane"] == "zz"
+
+
 def test_a_schedule_of_an_unknown_project_is_refused(admin: Client) -> None:
     body = {"name": "a", "timing": "every 5m", "work": TASK, "project": "nowhere"}
     assert admin.post("/api/schedules", body).status_code == 404

@@ -250,7 +250,7 @@ def test_a_wrong_calendar_fails_where_it_is_written(app: Ostinato) -> None:
 def test_without_the_package_a_schedule_with_holidays_is_broken_and_says_what_to_install(
     app: Ostinato, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    from ostinato.stores import rows
+    from ostinato.stores import sentences
     from ostinato.timing import public_holidays, text
 
     app.task("job")(lambda: None)
@@ -260,7 +260,7 @@ def test_without_the_package_a_schedule_with_holidays_is_broken_and_says_what_to
         raise TimingError("holidays need a package: pip install 'ostinato[holidays]'")
 
     monkeypatch.setattr(public_holidays, "_package", missing)
-    for cache in (public_holidays._canonical, public_holidays._of_year, text._parsed, rows._sentence):
+    for cache in (public_holidays._canonical, public_holidays._of_year, text._parsed, sentences.sentence_of):
         cache.cache_clear()
     with caplog.at_level(logging.ERROR):
         simulate(app, lasting="2d")

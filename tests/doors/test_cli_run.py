@@ -54,7 +54,8 @@ def test_a_queued_run_is_cancelled_waited_for_and_retried(cli: CommandLine) -> N
     late = cli("run", "wait", number, "--timeout", "20ms")
     assert late.code == 5
     assert "warning: no engine is running on this database" in late.err
-    assert "is still queued after 20ms: no engine is running; this ends it: ostinato up" in late.err
+    assert "is still queued after 20ms: no engine is running" in late.err
+    assert "this ends it: 'ostinato worker --app MODULE:APP'" in late.err
     assert "cancelled" in cli.ok("run", "cancel", number).err
     ended = cli("run", "wait", number)
     assert (ended.code, ended.err.splitlines()[-1]) == (1, f"run {number} cancelled: cancelled by {os_user()}")
@@ -97,7 +98,7 @@ def test_tasks_come_from_the_app(cli: CommandLine) -> None:
 
 def test_without_an_engine_there_are_no_nodes(cli: CommandLine) -> None:
     assert cli.ok("node", "ls", "--json").json == []
-    assert "start one with 'ostinato up'" in cli.ok("node", "ls").err
+    assert "start one with 'ostinato worker'" in cli.ok("node", "ls").err
 
 
 def test_the_database_is_made_looked_at_and_pruned(cli: CommandLine) -> None:
@@ -194,3 +195,18 @@ def test_schedules_are_listed_with_their_kind_and_page_by_page(cli: CommandLine)
     assert len(cli.ok("schedule", "ls", "--limit", "2", "-p", "2", "--json").json) == 1
     assert cli.ok("schedule", "ls", "--state", "failing", "--json").json == []
     assert cli.ok("run", "ls", "--project", "none", "--json").json == []
+
+
+def test_a_page_and_a_run_to_go_on_behind_are_not_both_taken(cli: CommandLine) -> None:
+    for listing in (("run", "ls"), ("schedule", "runs", "a")):
+        both = cli(*listing, "-p", "2", "--after", "5")
+        assert (both.code, "give one of page and after, not both" in both.err) == (2, True)
+
+
+def test_what_is_no_number_is_told_in_plain_words(cli: CommandLine) -> None:
+    for words, name, given in ((("run", "ls", "--after", "abc"), "--after", "abc"), (("run", "show", "x"), "ID", "x")):
+        wrong = cli(*words)
+        assert (wrong.code, wrong.err.splitlines()[0]) == (
+            2,
+            f"error: {name} takes a whole number, and {given!r} is none",
+        )

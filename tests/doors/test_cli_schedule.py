@@ -10,7 +10,7 @@ from tests.doors.command_line import CommandLine
 SCHEDULE_KEYS = [
     "id", "name", "timing", "zone", "sentence", "work", "policy", "project", "owner", "state", "enabled", "broken",
     "orphaned", "note", "off_note", "off_by", "off_at", "next_run_at", "next_run_reason", "paused_since",
-    "paused_cause", "remaining", "failures", "follows",
+    "paused_cause", "remaining", "failures", "follows", "waits_until",
     "probe_at", "last_run", "version", "created_at", "updated_at", "fresh_until", "late", "origin", "changes",
 ]  # fmt: skip
 
@@ -118,7 +118,13 @@ def test_disable_says_which_runs_go_on(cli: CommandLine) -> None:
     cli.ok("schedule", "add", "a", "every 1h", "--shell", "true")
     cli.ok("schedule", "trigger", "a")
     off = cli.ok("schedule", "disable", "a", "--keep-retries")
-    assert off.err == ("off: 'a'\nrun 1 goes on, with the retries that are left; 'ostinato run cancel ID' ends one\n")
+    assert off.err == "off: 'a'\nrun 1 stays queued; 'ostinato run cancel ID' ends one\n"
+    begun = "UPDATE runs SET attempt = 1, cause = 'raised', reason = 'exit 1'"
+    apsw.Connection(str(cli.folder / "ostinato.db")).execute(begun)
+    cli.ok("schedule", "enable", "a")
+    cli.ok("schedule", "trigger", "a", "--force")
+    off = cli.ok("schedule", "disable", "a", "--keep-retries")
+    assert "run 1 goes on, with the retries that are left; run 2 stays queued; 'ostinato run cancel ID'" in off.err
     assert cli.ok("schedule", "disable", "a", "--json").err == ""
 
 

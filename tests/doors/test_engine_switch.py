@@ -111,7 +111,7 @@ def test_a_worker_that_is_switched_off_ends_and_says_why(cli: CommandLine) -> No
     assert engine["text"] == (
         "no engine is running on this database; the engine is switched off: enabled is false in ostinato.toml"
     )
-    assert engine["fix"] == "switch it on, or start 'ostinato up' where it is on"
+    assert engine["fix"] == "switch it on, or start 'ostinato worker' where it is on"
     listed = cli.ok("node", "ls").err
     assert "enabled is false in ostinato.toml" in listed
     assert "start one" not in listed

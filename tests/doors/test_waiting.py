@@ -6,8 +6,11 @@ import shlex
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from ostinato import Ostinato
 from ostinato.cli import open_database
+from ostinato.cli.console import as_typed, name_database
 from ostinato.engine.plan import plan_fires
 from ostinato.models.blocking import BlockedCause, Link
 from ostinato.models.ids import NodeId
@@ -15,6 +18,7 @@ from ostinato.stores.base import Claim
 from ostinato.testing import drain
 from tests.doors.command_line import CommandLine
 from tests.doors.web import Client, Web
+from tests.stores.places import raw
 
 TASK = {"kind": "function", "task": "hello"}
 MINUTE = 60_000_000
@@ -35,11 +39,16 @@ def enqueue(client: Client, **fields: Any) -> int:
     return int(answer.json()["id"])
 
 
-def tick(web: Web) -> None:
-    """What an engine records of what is due."""
+def schedule(client: Client, name: str, timing: str, **policy: Any) -> None:
+    answer = client.post("/api/schedules", {"name": name, "timing": timing, "work": TASK, "policy": policy})
+    assert answer.status_code == 201, answer.text
+
+
+def tick(web: Web, ahead: int = 0) -> None:
+    """What an engine records of what is due, or soon will be."""
     schedules, now = web.container.store.schedules, web.clock.now()
-    due = web.run(schedules.due_schedules(now, 10)).schedules
-    plans = [plan_fires(one, now, grace=MINUTE, random=lambda: 0) for one in due]
+    due = web.run(schedules.due_schedules(now + ahead, 10)).schedules
+    plans = [plan_fires(one, now + ahead, grace=MINUTE, random=lambda: 0) for one in due]
     web.run(schedules.record_fires([plan for plan in plans if plan is not None], now))
 
 
@@ -191,6 +200,22 @@ def test_who_switched_a_schedule_off_and_why_is_told_with_the_way_back(web: Web,
     assert (on["blocked_by"], on["off_by"], on["off_at"]) == (None, None, None)
 
 
+def test_what_a_person_switched_off_is_off_though_no_node_knows_its_task(web: Web, admin: Client) -> None:
+    web.beat(tasks=("other",))
+    admin.post("/api/schedules", {"name": "a", "timing": "every 5m", "work": TASK | {"task": "nosuch"}})
+    assert admin.get("/api/schedules/a").json()["state"] == "broken"
+    off = admin.post("/api/schedules/a/disable", {"note": "holiday"}).json()
+    assert (off["state"], off["broken"], off["next_run_reason"]) == ("off", None, "disabled: holiday")
+    (listed,) = admin.get("/api/schedules", params={"state": "off"}).json()["items"]
+    assert (listed["state"], admin.get("/api/schedules", params={"state": "broken"}).json()["items"]) == ("off", [])
+    counts = admin.get("/api/overview").json()["counts"]
+    assert (counts["off"], counts["broken"]) == (1, 0)
+    says = "schedule 'a' is switched off by admin at 2026-01-01 00:00:00 UTC (holiday)"
+    shown = admin.get("/api/schedules/a").json()["blocked_by"]
+    assert (shown["cause"], shown["sentence"], shown["action"]["label"]) == ("off", says, "Enable")
+    assert admin.get("/api/schedules/a/why").json()["blocked_by"] == shown
+
+
 def test_commands_of_the_command_line_are_for_the_database_that_was_named(cli: CommandLine) -> None:
     named = ("--db", "sqlite:///other jobs.db")
     cli.ok("schedule", "add", "a", "every 5m", "--task", "hello", *named)
@@ -200,18 +225,67 @@ def test_commands_of_the_command_line_are_for_the_database_that_was_named(cli: C
     assert shlex.split(shown["command"]) == ["ostinato", "schedule", "enable", "a", *named]
     assert "(holiday)" in shown["sentence"]
     for asked in (("schedule", "show", "a"), ("why", "a")):
-        said = " ".join(cli.ok(*asked, *named).out.split())
-        assert shown["sentence"] in said
-        assert f"to end it: {shown['command']}" in said
-    run = " ".join(cli.ok("run", "show", "1", *named).out.split())
-    assert "blocked: no engine is running to end it: ostinato up --db 'sqlite:///other jobs.db'" in run
+        said = cli.ok(*asked, *named).out
+        assert shown["sentence"] in " ".join(said.split())
+        assert f"to end it: {shown['command']}\n" in said
+    run = cli.ok("run", "show", "1", *named).out
+    assert "to end it: ostinato worker --app MODULE:APP --db 'sqlite:///other jobs.db'\n" in run
     assert cli.ok("why", "a", "--json", *named).json["blocked_by"] == shown
     cli.ok("schedule", "enable", "a", *named)
     assert cli.ok("schedule", "show", "a", "--json", *named).json["blocked_by"]["cause"] == "no_engine"
 
 
 def test_a_password_of_the_database_is_not_printed_with_the_command() -> None:
-    assert open_database._named("postgresql://ada:secret@db/jobs") == " --db 'postgresql://ada:***@db/jobs'"
+    assert open_database._named("postgresql://ada:secret@db/jobs", None) == "--db 'postgresql://ada:***@db/jobs'"
+
+
+def test_commands_are_on_one_line_however_narrow_the_terminal_is_and_whatever_is_in_their_names(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    (cli.folder / "a folder with a rather long name").mkdir()
+    named = ("--db", "sqlite:///a folder with a rather long name/the jobs of the shop.db")
+    cli.ok("schedule", "add", "my job", "every 5m", "--task", "hello", *named)
+    cli.ok("schedule", "trigger", "my job", *named)
+    cli.ok("schedule", "disable", "my job", "--keep-retries", *named)
+    for asked in (("schedule", "show", "my job"), ("why", "my job")):
+        said = cli.ok(*asked, *named).out
+        (line,) = [line for line in said.splitlines() if "to end it: " in line]
+        words = shlex.split(line.partition("to end it: ")[2])
+        assert words == ["ostinato", "schedule", "enable", "my job", *named]
+        cli.ok(*words[1:])
+        cli.ok("schedule", "disable", "my job", "--keep-retries", *named)
+    said = cli.ok("why", "my job", *named).out
+    (hint,) = [line for line in said.splitlines() if "run show" in line]
+    assert hint.strip() == f"'ostinato --db '{named[1]}' run show 1'"
+    assert max(len(line) for line in said.splitlines() if "ostinato" not in line) <= 40
+    (fix,) = [line for line in cli("doctor", *named).out.splitlines() if "worker'" in line]
+    assert fix.strip().endswith(f"'ostinato --db '{named[1]}' worker'")
+
+
+def test_nothing_is_wrapped_in_a_pipe(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS")
+    cli.ok("schedule", "add", "a", "every 5m", "--task", "hello", "--note", "word " * 40)
+    shown = [line.strip() for line in cli.ok("schedule", "show", "a").out.splitlines()]
+    assert f"note: {'word ' * 40}".strip() in shown
+
+
+def test_a_hint_names_the_database_once_whatever_is_quoted_in_it() -> None:
+    name_database("my jobs.db", None)
+    try:
+        said = as_typed("run 'ostinato lane set 'a b' 3 --db 'x y'', or 'ostinato lane rm 'a b''.")
+    finally:
+        name_database(None, None)
+    assert said == "run 'ostinato lane set 'a b' 3 --db 'x y'', or 'ostinato --db 'my jobs.db' lane rm 'a b''."
+
+
+def test_an_engine_is_started_with_the_app_that_was_named(cli: CommandLine) -> None:
+    cli.ok("schedule", "add", "a", "every 5m", "--task", "hello", "--app", "jobs:app")
+    show = ("schedule", "show", "a", "--json")
+    assert cli.ok(*show, "--app", "jobs:app").json["blocked_by"]["command"] == "ostinato worker --app jobs:app"
+    assert cli.ok(*show).json["blocked_by"]["command"] == "ostinato worker --app MODULE:APP"
+    (cli.folder / "ostinato.toml").write_text('app = "jobs:app"\n')
+    assert cli.ok(*show).json["blocked_by"]["command"] == "ostinato worker --app jobs:app"
 
 
 def test_python_is_told_the_same(app: Ostinato) -> None:
@@ -224,3 +298,65 @@ def test_python_is_told_the_same(app: Ostinato) -> None:
     assert app.why("job").blocked_by == replace(blocked, chain=(Link("run", str(run.id)),))
     drain(app)
     assert app.runs.blocked_by(run.id) is None
+
+
+def test_a_run_that_is_put_off_says_so_once(web: Web, admin: Client) -> None:
+    id = enqueue(admin, delay="5m")
+    shown = admin.get(f"/api/runs/{id}").json()
+    assert shown["reason"] == f"run {id} is not ready before 2026-01-01 00:05:00 UTC"
+    assert shown["blocked_by"]["sentence"] == shown["reason"]
+
+
+def test_a_run_whose_node_was_lost_is_not_said_to_run_there(web: Web, admin: Client) -> None:
+    schedule(admin, "a", "every 1h")
+    admin.post("/api/schedules/a/trigger")
+    web.beat(tasks=("hello",), lease=MINUTE)
+    (id,) = claim(web)
+    assert admin.get(f"/api/runs/{id}").json()["blocked_by"] is None
+    assert admin.get("/api/schedules/a/why").json()["answer"].startswith("It is running: ")
+    web.clock.advance("10m")
+    web.beat("two", tasks=("hello",))
+    shown = admin.get(f"/api/runs/{id}").json()["blocked_by"]
+    says = f"run {id} was on node one, which is lost since {SINCE}: another node takes it over in a moment"
+    assert (shown["cause"], shown["sentence"]) == ("node_lost", says)
+    why = admin.get("/api/schedules/a/why").json()
+    assert (why["blocked_by"]["cause"], why["blocked_by"]["sentence"]) == ("node_lost", says)
+    assert why["answer"] == f"It was started: run {id}, by hand at {SINCE}, attempt 1; {says}."
+
+
+def test_a_retry_that_due_times_are_left_out_for_can_be_cancelled(web: Web, admin: Client) -> None:
+    schedule(admin, "a", "every 5m", retry=3)
+    web.beat(tasks=("hello",))
+    admin.post("/api/schedules/a/trigger")
+    (id,) = claim(web)
+    late = "UPDATE runs SET state = 'queued', cause = 'raised', reason = 'attempt 1 of 4 failed', node = NULL, "
+    web.run(raw(web.container.store, f"{late} ready_at = ready_at + {60 * MINUTE} WHERE id = {id}"))
+    assert admin.get("/api/schedules/a").json()["blocked_by"]["command"] is None
+    web.clock.advance("5m")
+    web.beat(tasks=("hello",))
+    tick(web)
+    shown = admin.get("/api/schedules/a").json()["blocked_by"]
+    assert (shown["cause"], shown["command"]) == ("retry", f"ostinato run cancel {id}")
+    assert shown["action"]["label"] == f"Cancel run {id}"
+    assert (
+        admin.get("/api/schedules/a/why")
+        .json()["answer"]
+        .endswith(f" Run {id} is not ready before 2026-01-01 01:00:00 UTC: attempt 1 of 4 failed.")
+    )
+
+
+def test_a_check_that_failed_is_told_while_the_next_run_is_only_recorded(web: Web, admin: Client) -> None:
+    schedule(admin, "a", "every 5m")
+    web.beat(tasks=("hello",))
+    web.clock.advance("5m")
+    tick(web)
+    row = (
+        "UPDATE runs SET state = 'skipped', cause = 'check', reason = 'check failed: ink: empty', finished_at = due_at"
+    )
+    web.run(raw(web.container.store, row))
+    web.clock.advance("4m59s")
+    web.beat(tasks=("hello",))
+    assert admin.get("/api/schedules/a").json()["blocked_by"]["cause"] == "check"
+    tick(web, ahead=MINUTE)
+    shown = admin.get("/api/schedules/a").json()
+    assert (shown["last_run"]["state"], shown["blocked_by"]["cause"]) == ("queued", "check")

@@ -117,7 +117,7 @@ def test_why_when_no_engine_runs(app: Ostinato, clock: FakeClock) -> None:
     why = app.why("job")
     assert why.answer == ("It was due at 2026-01-01 01:00:00 UTC, but no engine is running.")
     assert why.blocked_by is not None
-    assert why.blocked_by.command == "ostinato up"
+    assert why.blocked_by.command == "ostinato worker --app MODULE:APP"
     assert why.facts[1:] == (
         "due since 2026-01-01 01:00:00 UTC: no engine is running to start it",
         "no engine is running on this database",

@@ -22,6 +22,7 @@ from ostinato import (
     Trigger,
     current_run,
 )
+from ostinato.clock import from_micros
 from ostinato.testing import FakeClock, drain
 from tests.engine.conftest import MakeApp
 
@@ -120,6 +121,32 @@ def test_all_of_two_are_one_run_that_sees_both(chain: Ostinato, fake_clock: Fake
     drain(chain)
     (run,) = chain.runs.list(schedule="report")
     assert [one[0] for one in run.result] == ["import", "export"]
+
+
+def test_while_it_waits_for_the_rest_it_has_no_due_time_and_says_until_when(
+    chain: Ostinato, fake_clock: FakeClock
+) -> None:
+    chain.schedules.add("export", "every 1h", "import", enabled=False)
+    chain.schedules.add("report", "after import and export within 30m", "report")
+    chain.schedules.add("later", "daily 23:00", "report")
+    chain.schedules.trigger("import")
+    drain(chain)
+    report = chain.schedules.get("report")
+    assert (report.state, report.next_run_at) == ("on", None)
+    assert report.waits_until is not None
+    assert report.waits_until == from_micros(fake_clock.now() + 1) + timedelta(minutes=30)
+    until = f"; what has ended counts until {report.waits_until:%Y-%m-%d %H:%M:%S} UTC"
+    assert report.next_run_reason is not None
+    assert report.next_run_reason.startswith("it runs after a run of each of 'import' and 'export' has succeeded")
+    assert report.next_run_reason.endswith(until)
+    why = chain.why("report")
+    assert "due next" not in " ".join((why.answer, *why.facts))
+    assert why.facts[1].startswith("it waits for 'import', whose last run succeeded and 'export', which is off")
+    assert why.facts[1].endswith(until)
+    assert chain.schedules.next("report") == []
+    assert [one.name for one in chain.schedules.list()] == ["import", "later", "export", "report"]
+    (task,) = [one for one in chain.tasks.list() if one.name == "report"]
+    assert task.next_run_at == chain.schedules.get("later").next_run_at
 
 
 def test_what_waits_in_vain_for_the_others_gets_its_row_when_the_time_is_over(

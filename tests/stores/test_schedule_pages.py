@@ -221,9 +221,10 @@ async def test_a_state_is_counted_as_its_list_is_long(store: Store, unknown: tup
     counts = await store.schedules.count_schedules(unknown)
     assert set(counts) == set(ScheduleState) - {ScheduleState.RUNNING, ScheduleState.FAILING}
     for state, count in counts.items():
-        names = {one.name for one in there if one.task not in unknown and holds[state](one)}
+        unserved = {one.name for one in there if one.task in unknown and one.enabled and not one.orphaned}
+        names = {one.name for one in there if holds[state](one)} - unserved
         if state is ScheduleState.BROKEN:
-            names |= {one.name for one in there if one.task in unknown}
+            names |= unserved
         elif state is ScheduleState.ORPHANED:
             # One that is broken too is in the list of those that are orphaned, but is counted once.
             names -= {one.name for one in there if one.broken is not None}

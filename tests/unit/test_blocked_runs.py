@@ -45,7 +45,7 @@ def test_a_paused_lane_says_who_paused_it_since_when_and_why_and_what_ends_it() 
         (Link("lane", "cron"),),
     )
     assert sentence(lanes=[lane(paused=True)]) == "lane 'cron' is paused"
-    assert blocked.told == f"{blocked.sentence}; this ends it: ostinato lane resume cron"
+    assert blocked.told == f"{blocked.sentence}; this ends it: 'ostinato lane resume cron'"
 
 
 def test_a_command_is_quoted_for_the_shell() -> None:
@@ -58,8 +58,9 @@ def test_a_command_is_quoted_for_the_shell() -> None:
 def test_a_name_that_begins_like_a_flag_stays_a_name_with_the_ledger_before_it() -> None:
     paused = found(run(lane="-x"), lanes=[lane(name="-x", paused=True)])
     assert paused.command == "ostinato lane resume -- -x"
-    assert with_flags(paused.command, " --db 'a b'") == "ostinato lane resume --db 'a b' -- -x"
-    assert with_flags("ostinato lane resume 'a -- b'", " --db x") == "ostinato lane resume 'a -- b' --db x"
+    assert with_flags(paused.command, "--db 'a b'") == "ostinato lane resume --db 'a b' -- -x"
+    assert with_flags("ostinato lane resume 'a -- b'", "--db x") == "ostinato lane resume 'a -- b' --db x"
+    assert with_flags("ostinato worker --app a:b", "--db x --app c:d") == "ostinato worker --app a:b --db x"
     rate = found(run(lane="-x"), lanes=[lane(name="-x", rate="6/m", rate_from=NOW)])
     assert rate.command == "ostinato lane set --rate none -- -x"
 
@@ -113,7 +114,7 @@ def test_a_rate_that_is_used_up_says_when_the_next_one_starts() -> None:
 def test_no_engine_is_the_cause_when_no_node_is_there_or_all_are_lost() -> None:
     blocked = found(nodes=[])
     assert (blocked.cause, blocked.sentence) == (BlockedCause.NO_ENGINE, "no engine is running")
-    assert blocked.command == "ostinato up"
+    assert blocked.command == "ostinato worker --app jobs:app"
     lost = found(nodes=[node(state="lost")])
     assert lost.sentence == "no engine is running: node one is lost since 2026-01-01 00:00:00 UTC"
     assert (lost.cause, lost.since) == (BlockedCause.NO_ENGINE, START)
@@ -133,7 +134,7 @@ def test_nodes_that_were_asked_to_drain_are_named_with_the_way_out(state: str) -
 def test_nodes_that_shut_down_cannot_be_resumed() -> None:
     blocked = found(nodes=[node(state="draining")])
     assert (blocked.cause, blocked.sentence) == (BlockedCause.SHUTTING_DOWN, "every running node is shutting down")
-    assert (blocked.command, blocked.action) == ("ostinato up", None)
+    assert (blocked.command, blocked.action) == ("ostinato worker --app jobs:app", None)
 
 
 def test_one_node_that_takes_work_is_enough() -> None:
@@ -147,7 +148,7 @@ def test_a_task_that_no_running_node_knows_is_named() -> None:
         BlockedCause.UNKNOWN_TASK,
         "task 't' is not registered on any running node",
     )
-    assert blocked.command == "ostinato up --app MODULE:APP"
+    assert blocked.command == "ostinato worker --app jobs:app"
     assert blocked_run(run(task=None), facts(nodes=nodes)) is None
 
 
@@ -296,5 +297,5 @@ def test_a_run_that_is_under_way_is_only_blocked_by_the_loss_of_its_node() -> No
     busy = run(state=RunState.RUNNING, node="one", started_at=START)
     assert blocked_run(busy, facts()) is None
     lost = found(busy, nodes=[node(state="lost")])
-    assert (lost.cause, lost.command) == (BlockedCause.NODE_LOST, "ostinato up")
+    assert (lost.cause, lost.command) == (BlockedCause.NODE_LOST, "ostinato worker --app jobs:app")
     assert lost.sentence.endswith("no other engine is running to take it over")

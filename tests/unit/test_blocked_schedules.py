@@ -120,12 +120,12 @@ def test_one_whose_task_no_node_knows_waits_for_a_node_and_not_for_a_switch() ->
     shown = schedule(broken="task 't' is not registered on any running node")
     for one in (schedule(), shown):
         blocked = found(one, nodes=[node(task="other")])
-        assert (blocked.cause, blocked.command) == (BlockedCause.UNKNOWN_TASK, "ostinato up --app MODULE:APP")
+        assert (blocked.cause, blocked.command) == (BlockedCause.UNKNOWN_TASK, "ostinato worker --app jobs:app")
 
 
 def test_one_that_the_code_no_longer_declares_says_so() -> None:
     blocked = found(schedule(orphaned=True, next_run_at=None))
-    assert (blocked.cause, blocked.command) == (BlockedCause.ORPHANED, None)
+    assert (blocked.cause, blocked.command) == (BlockedCause.ORPHANED, "ostinato schedule rm nightly")
     assert blocked.sentence == "the code no longer declares schedule 'nightly'"
 
 

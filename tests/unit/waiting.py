@@ -53,6 +53,7 @@ def facts(
     zone: str = "UTC",
     **more: Any,
 ) -> Facts:
-    """One node that knows the task, and a lane with room."""
+    """One node that knows the task, as the code of this process does, and a lane with room."""
     known = {one.name: one for one in ([lane()] if lanes is None else lanes)}
-    return Facts(now, zone, known, [node()] if nodes is None else nodes, **more)
+    here: dict[str, Any] = {"app": "jobs:app", "is_known_here": "t".__eq__}
+    return Facts(now, zone, known, [node()] if nodes is None else nodes, **{**here, **more})

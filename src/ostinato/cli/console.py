@@ -48,6 +48,7 @@ __all__ = [
     "stdout",
     "table",
     "tell",
+    "typed",
     "warn",
 ]
 
@@ -66,6 +67,8 @@ class Styled:
 
     text: str
     style: str
+    whole: bool = False
+    """Whether it is never wrapped: people copy it."""
 
 
 Cell = str | Styled
@@ -96,7 +99,9 @@ program: ContextVar[str] = ContextVar("ostinato_program", default=PROGRAM)
 
 _flags: ContextVar[tuple[str, str]] = ContextVar("ostinato_flags", default=("", ""))
 """What names the database and the app on this command line, as it was typed."""
-_HINT = re.compile(rf"'{PROGRAM} (?=([^'\n]*))")
+_WORDS = r"(?:[^'\n]|'[^'\n]*')*?(?='[.,;:!?)]*(?:\s|$))|[^'\n]*"
+"""What stands in such quotes: to the one that ends it, for its words may be quoted too."""
+_HINT = re.compile(rf"'{PROGRAM} (?=({_WORDS}))")
 
 
 def name_database(db: str | None, app: str | None) -> None:
@@ -226,6 +231,11 @@ def as_typed(text: str) -> str:
     return _HINT.sub(typed, text)
 
 
+def typed(command: str) -> Styled:
+    """A command that stands for itself, as people type it here: on one line, however long."""
+    return Styled(program.get() + command.removeprefix(PROGRAM), "", whole=True)
+
+
 def tell(answer: Any, text: str, *, as_json: bool) -> None:
     """What a command did: all of it under --json, else a line for people."""
     if as_json:
@@ -273,7 +283,7 @@ def table(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], *, otherwis
     lines: list[list[Styled]] = [[Styled(column.title, "bold") for column in columns]]
     lines += [[Styled(clean(_text(cell)), _style(cell)) for cell in row] for row in rows]
     natural = [max(cell_len(line[index].text) for line in lines) for index in range(len(columns))]
-    width = console.width if stdout().isatty() or os.environ.get("COLUMNS") else _ANY_WIDTH
+    width = _width(console)
     kept = _room_for(columns, natural, width)
     columns, natural = [columns[index] for index in kept], list(kept.values())
     lines = [[line[index] for index in kept] for line in lines]
@@ -287,6 +297,11 @@ def table(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], *, otherwis
             text.append("" if is_last else " " * (width - cell_len(shown) + _GAP))
         text.rstrip()
         console.print(text)
+
+
+def _width(console: Console) -> int:
+    """What lines are cut and wrapped to."""
+    return console.width if stdout().isatty() or os.environ.get("COLUMNS") else _ANY_WIDTH
 
 
 def _room_for(columns: Sequence[Column], natural: Sequence[int], width: int) -> dict[int, int]:
@@ -335,7 +350,7 @@ def _style(cell: Cell) -> str:
 
 
 def fields(pairs: Iterable[tuple[str, Cell | None]]) -> None:
-    """One thing, a line for each of its fields; fields without a value are left out, long ones wrap."""
+    """One thing, a line for each of its fields; fields without a value are left out, long ones wrap on a terminal."""
     shown = [(name, value) for name, value in pairs if value is not None and _text(value)]
     width = max((len(name) for name, _ in shown), default=0)
     for name, value in shown:
@@ -343,15 +358,26 @@ def fields(pairs: Iterable[tuple[str, Cell | None]]) -> None:
 
 
 def paragraph(label: Cell, value: Cell) -> None:
-    """Text beside a label, wrapped to the width; without a label, just wrapped. Styled text is shown as it is: it is
-    nobody's hint."""
+    """Text beside a label, wrapped to the width of a terminal; without a label, just wrapped. Styled text is shown as
+    it is: it is nobody's hint."""
     from rich.text import Text
 
     console = rich_console(stdout())
     indent = len(_text(label))
-    room = max(20, console.width - indent)
+    is_whole = isinstance(value, Styled) and value.whole
+    room = _ANY_WIDTH if is_whole else max(20, _width(console) - indent)
     text = as_typed(value) if isinstance(value, str) else value.text
-    lines = [line for part in text.splitlines() for line in textwrap.wrap(clean(part), room) or [""]]
+    lines = [line for part in text.splitlines() for line in _wrapped(clean(part), room) or [""]]
     for index, line in enumerate(lines):
         lead = (_text(label), _style(label)) if index == 0 else " " * indent
         console.print(Text.assemble(lead, (line, _style(value))))
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """Lines of this width; what people copy stays whole and may be longer: commands in hints, paths and addresses."""
+    hint = re.compile(rf"'{re.escape(program.get())} (?:{_WORDS})'?")
+    commands = iter(hint.findall(text))
+    # One word as long as the command: no control character is left in the text.
+    held = hint.sub(lambda found: "\0" * len(found[0]), text)
+    lines = textwrap.wrap(held, width, break_long_words=False)
+    return [re.sub("\0+", lambda _: next(commands), line) for line in lines]

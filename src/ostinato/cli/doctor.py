@@ -200,7 +200,8 @@ def _engine(alive: Sequence[Node], off: str | None) -> Finding:
     also = "" if off is None else f"; {off}"
     if alive:
         return Finding("engine", "ok", f"{len(alive)} running: {named([node.id for node in alive])}{also}")
-    fix = "start one with 'ostinato up'" if off is None else "switch it on, or start 'ostinato up' where it is on"
+    start = "'ostinato worker'"
+    fix = f"start one with {start}" if off is None else f"switch it on, or start {start} where it is on"
     return Finding("engine", "warn", f"no engine is running on this database{also}", fix)
 
 

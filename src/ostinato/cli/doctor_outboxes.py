@@ -40,7 +40,7 @@ def _examine(outbox: Outbox, alive: Sequence[Node]) -> Iterator[Finding]:
     yield from bad
     if not any(f"{OUTBOX_SERVICE}{outbox.name}" in node.services for node in alive):
         inside = f"; {counted(len(rows), 'row is', 'rows are')} in it" if rows else ""
-        fix = "start an engine of this app, such as 'ostinato up --app module:attr'"
+        fix = "start an engine of this app, such as 'ostinato worker'"
         yield Finding("outboxes", "warn", f"{outbox.name}: no running node drains it{inside}", fix)
     elif not bad:
         yield Finding("outboxes", "ok", f"{outbox.name} is drained, {counted(len(rows), 'row')} in it")

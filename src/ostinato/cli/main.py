@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from cyclopts import App, CycloptsError, Parameter
+from cyclopts import App, CoercionError, CycloptsError, Parameter
 
 from ostinato.cli.console import PROGRAM, as_typed, json_text, name_database, open_streams, program, say, stdout
 from ostinato.cli.open_database import project_app
@@ -111,6 +111,14 @@ for _order, (_name, _target, _help) in enumerate(
     app.command(f"ostinato.cli.{_target}", name=_name, help=_help, sort_key=_order)
 
 
+def _in_words(error: CycloptsError) -> str:
+    """What is wrong with the words of a command, told to people."""
+    if isinstance(error, CoercionError) and error.target_type is int and error.token is not None:
+        name = error.token.keyword or (error.argument.name if error.argument is not None else "it")
+        return f"{name} takes a whole number, and {error.token.value!r} is none"
+    return str(error)
+
+
 def run(argv: Sequence[str] | None = None, project: Ostinato | None = None, called: str = PROGRAM) -> int:
     """The entry point: carry out the command, answer its exit code. `project` is the app where none is named, and
     `called` what its people type for `ostinato`."""
@@ -133,7 +141,7 @@ def run(argv: Sequence[str] | None = None, project: Ostinato | None = None, call
         return code if isinstance(code, int) else 0
     except CycloptsError as error:
         command = " ".join((PROGRAM, *(error.command_chain or ())))
-        _complain(str(error), as_json, hint=f"see '{command} --help'")
+        _complain(_in_words(error), as_json, hint=f"see '{command} --help'")
         return USAGE
     except TimingError as error:
         _complain(str(error), as_json, {"error": error.message, "position": error.position, "hint": error.hint})

@@ -16,11 +16,13 @@ MOST = 10_000
 """How far a page by its number may reach: it is counted off from the beginning of the list."""
 
 
-def skipped_by(page: int, limit: int) -> int:
-    """How many come before this page."""
+def skipped_by(page: int, limit: int, after: object = None) -> int:
+    """How many come before this page; `after` is the other way to say where it begins."""
     for name, value in (("page", page), ("limit", limit)):
         if value < 1:
             raise InvalidInput(f"{name} cannot be {value}", field=name, hint="give 1 or more")
+    if page > 1 and after is not None:
+        raise InvalidInput("give one of page and after, not both", field="after", hint="leave out one of them")
     if page > 1 and page * limit > MOST:
         raise InvalidInput(
             f"page {page} of {limit} is too far", field="page", hint=f"the first {MOST:,} can be reached"

@@ -87,4 +87,4 @@ def _tell(database: OpenDatabase, nodes: list[Node], what: str, common: Common) 
 def _none(database: OpenDatabase) -> str:
     """That there are no nodes, and what to do."""
     none, off = "no engine is running on this database", database.switched_off
-    return f"{none}: start one with 'ostinato up'" if off is None else f"{none}; {off}"
+    return f"{none}: start one with 'ostinato worker'" if off is None else f"{none}; {off}"

@@ -111,7 +111,10 @@ def opened(
         except NoDatabase as error:
             raise NoDatabase(f"{error} ({_named_by(common, app)}); {_OTHERS}") from None
         try:
-            container.services.blocking.suffix = _named(common.db)
+            blocking = container.services.blocking
+            blocking.flags = _named(common.db, common.app)
+            if common.app is None and project_app.get() is not None:
+                blocking.app = ""
             yield OpenDatabase(app, container, runner)
         finally:
             runner.run(container.close())
@@ -133,13 +136,12 @@ def _named_by(common: Common, app: Ostinato) -> str:
     return "the default in this folder"
 
 
-def _named(db: str | None) -> str:
-    """What a command needs to be about the same database, if this one was named by a flag."""
-    if db is None:
-        return ""
+def _named(db: str | None, app: str | None) -> str:
+    """What a command needs to be about the same database and app, if these were named by flags."""
     from ostinato.config import without_password
 
-    return f" --db {shlex.quote(without_password(db))}"
+    given = {"--db": None if db is None else without_password(db), "--app": app}
+    return shlex.join(word for name, value in given.items() if value is not None for word in (name, value))
 
 
 def database_exists(app: Ostinato) -> bool:
@@ -197,6 +199,8 @@ def load_app(
     if project is None and target is None:
         return Ostinato(settings=settings)
     app = project or import_app(str(target))
+    if project is None:
+        app.settings = replace(app.settings, app=target)
     checked = {name: getattr(settings, name) for name, value in given.items() if value is not None}
     if lanes is not None:
         checked["lanes"] = {**app.settings.lanes, **lanes}

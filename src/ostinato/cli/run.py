@@ -69,7 +69,7 @@ def list_runs(
     page: int,
 ) -> None:
     """The list of `run ls` and of `schedule runs`, with the command for its next page."""
-    skipped = skipped_by(page, limit)
+    skipped = skipped_by(page, limit, after)
     with opened(common) as database:
         asked = dict(of)
         if asked.get("schedule") is not None:

@@ -42,7 +42,8 @@ def ls(*, common: Common = NO_COMMON) -> None:
         Column("WHAT", True, optional=True),
     ]
     rows = [_row(task, zone, now) for task in tasks]
-    table(columns, rows, otherwise="no tasks: name your app with --app module:attr, or start a node with 'ostinato up'")
+    none = "no tasks: name your app with --app module:attr, or start a node with 'ostinato worker'"
+    table(columns, rows, otherwise=none)
 
 
 def _row(task: TaskInfo, zone: str, now: datetime) -> list[Cell]:

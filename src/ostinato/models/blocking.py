@@ -125,4 +125,4 @@ class BlockedBy:
     @property
     def told(self) -> str:
         """The sentence, and the command that ends it."""
-        return self.sentence if self.command is None else f"{self.sentence}; this ends it: {self.command}"
+        return self.sentence if self.command is None else f"{self.sentence}; this ends it: '{self.command}'"

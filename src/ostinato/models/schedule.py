@@ -113,6 +113,8 @@ class Schedule:
     """Which fields people changed of what its code declares, and which the code changed since it was first declared."""
     follows: bool = False
     """Whether it runs after other schedules, and so has no due times of its own."""
+    waits_until: datetime | None = None
+    """Of one that runs after all of several: until when it waits for the rest of them; null while none has ended."""
 
     resolved_timing: str | None = None
     """The text form with the dates of its calendars; None if it has none."""
@@ -284,7 +286,7 @@ class ScheduleFilter:
     enabled: bool | None = None
     state: ScheduleState | None = None
     unknown: tuple[str, ...] = ()
-    """Tasks that no running node knows: a schedule of one counts as broken, which is not stored."""
+    """Tasks that no running node knows: a schedule of one that is on counts as broken, which is not stored."""
     sort: ScheduleSort = ScheduleSort.NEXT
     descending: bool = False
     after: tuple[int | str | None, str] | None = None

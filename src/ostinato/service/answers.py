@@ -234,7 +234,8 @@ class Run(Answer):
     cut: Sequence[Literal["work", "result", "error"]] | UnsetType = UNSET
     """Fields that were too long for a list and are cut."""
     blocked_by: BlockedBy | UnsetType | None = UNSET
-    """What keeps it from starting, followed to its root; null if nothing does. Only where this run is asked for."""
+    """What keeps it from starting or, where its node was lost, from going on, followed to its root; null if nothing
+    does. Only where this run is asked for."""
 
 
 def run_answer(run: RunModel, zone: str | None = None, *, blocked_by: BlockedBy | UnsetType | None = UNSET) -> Run:

@@ -6,7 +6,8 @@ delays it delays both. blocked_schedules.py beside it asks the same for a schedu
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import shlex
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -50,10 +51,21 @@ class Facts:
     nodes: Sequence[Node] = ()
     given_up: Sequence[GivenUp] = ()
     first: FirstActive = field(default_factory=FirstActive)
+    app: str | None = None
+    """What `--app` names the code of this process; empty where it needs no name, and None if it has none."""
+    is_known_here: Callable[[str], bool] = lambda _: False
+    """Whether that code has a task."""
 
     @property
     def running_nodes(self) -> list[Node]:
         return [node for node in self.nodes if node.state != "lost"]
+
+    def worker(self, needs: str | None) -> str:
+        """What starts another engine for this task. No page with it: there may be one, and its port is taken then."""
+        app = self.app
+        if is_task(needs) and (app is None or not self.is_known_here(str(needs))):
+            app = "MODULE:APP"
+        return command("worker", rest=f"--app {shlex.quote(app)}" if app else "")
 
     def at(self, moment: datetime) -> str:
         """A time, for a sentence."""
@@ -80,8 +92,15 @@ def blocked_run(run: Run, facts: Facts) -> BlockedBy | None:
         if step is None:
             break
         links += step.blocked.chain
-        root, at = replace(step.blocked, chain=links), step.then
+        root, at = replace(_ending(step.blocked, root, at), chain=links), step.then
     return root
+
+
+def _ending(blocked: BlockedBy, before: BlockedBy | None, run: Run) -> BlockedBy:
+    """What this run waits for; where nothing else ends that, what would have ended the run does."""
+    if blocked.command is None and before is not None and before.action == cancelling(run, before).action:
+        return cancelling(run, blocked)
+    return blocked
 
 
 def _of_queued(run: Run, facts: Facts) -> Step | None:
@@ -109,7 +128,7 @@ def of_run_under_way(run: Run, facts: Facts) -> Step | None:
     running = bool(facts.running_nodes)
     who = "another node takes it over in a moment" if running else "no other engine is running to take it over"
     sentence = f"run {run.id} was on node {node.id}, which is lost since {facts.at(node.seen_at)}: {who}"
-    ends = None if running else command("up")
+    ends = None if running else facts.worker(run.task)
     return Step(BlockedBy(BlockedCause.NODE_LOST, sentence, node.seen_at, command=ends, chain=(Link("node", node.id),)))
 
 
@@ -125,7 +144,8 @@ def _of_upstream(run: Run, before: Run, facts: Facts) -> Step:
 
 def _not_ready(run: Run, facts: Facts) -> BlockedBy:
     cause = _PUT_OFF.get(run.cause, BlockedCause.RETRY)
-    why = f": {run.reason}" if run.reason else ""
+    # Of one that is simply put off, the reason is this very sentence, if it has any.
+    why = f": {run.reason}" if run.reason and run.cause is not None else ""
     sentence = f"run {run.id} is not ready before {facts.at(run.ready_at)}{why}"
     return BlockedBy(cause, sentence, until=run.ready_at)
 
@@ -181,17 +201,17 @@ def of_nodes(needs: str | None, facts: Facts) -> BlockedBy | None:
         lost = max(facts.nodes, key=lambda node: node.seen_at, default=None)
         said = "" if lost is None else f": node {lost.id} is lost since {facts.at(lost.seen_at)}"
         since = None if lost is None else lost.seen_at
-        return BlockedBy(BlockedCause.NO_ENGINE, f"no engine is running{said}", since, command=command("up"))
+        return BlockedBy(BlockedCause.NO_ENGINE, f"no engine is running{said}", since, command=facts.worker(needs))
     knowing = [node for node in running if _knows(node, needs)]
     if not knowing:
-        app = command("up", rest="--app MODULE:APP") if needs is not None and is_task(needs) else None
-        return BlockedBy(BlockedCause.UNKNOWN_TASK, unserved(str(needs)), command=app)
+        worker = facts.worker(needs) if is_task(needs) else None
+        return BlockedBy(BlockedCause.UNKNOWN_TASK, unserved(str(needs)), command=worker)
     if not all(map(_is_draining, knowing)):
         return None
     which = "every running node" if len(knowing) == len(running) else f"every running node that knows task {needs!r}"
     asked = next((node.id for node in knowing if node.drain), None)
     if asked is None:
-        return BlockedBy(BlockedCause.SHUTTING_DOWN, f"{which} is shutting down", command=command("up"))
+        return BlockedBy(BlockedCause.SHUTTING_DOWN, f"{which} is shutting down", command=facts.worker(needs))
     return BlockedBy(
         BlockedCause.DRAINING,
         f"{which} is draining: it was asked to take no more work",
@@ -271,7 +291,7 @@ def _of_slots(run: Run, facts: Facts) -> Step | None:
         BlockedCause.NODE_FULL,
         sentence + _longest(oldest, facts),
         None if oldest is None else oldest.started_at,
-        command=command("up"),
+        command=facts.worker(run.task),
     )
     return Step(full.behind(*(Link("node", node.id) for node in able), *_links_to(oldest)), oldest)
 

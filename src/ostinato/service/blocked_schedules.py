@@ -28,6 +28,9 @@ from ostinato.service.schedules.drafts import first_due
 
 __all__ = ["blocked_schedule", "blocked_upstream"]
 
+_PUT_OFF = (BlockedCause.RETRY, BlockedCause.DELAYED)
+"""Waits of a run that its end ends, for those that may not overlap it."""
+
 
 def blocked_schedule(schedule: Schedule, facts: Facts) -> BlockedBy | None:
     """The root of what keeps it from running; None if nothing does, or nothing of it is to come."""
@@ -50,7 +53,11 @@ def blocked_upstream(name: str, upstream: Schedule | None, blocked: BlockedBy | 
 def _of_switch(schedule: Schedule, facts: Facts) -> BlockedBy | None:
     """Why it has no due times, or none for a while. What is broken only because no node knows its task is not off."""
     if schedule.orphaned:
-        return BlockedBy(BlockedCause.ORPHANED, f"the code no longer declares schedule {schedule.name!r}")
+        return BlockedBy(
+            BlockedCause.ORPHANED,
+            f"the code no longer declares schedule {schedule.name!r}",
+            command=command("schedule rm", schedule.name),
+        )
     if schedule.state is ScheduleState.OFF or (schedule.broken is not None and not _is_unserved(schedule, facts)):
         return _of_off(schedule, facts)
     if not schedule.paused:
@@ -115,17 +122,23 @@ def _of_queued(schedule: Schedule, facts: Facts) -> BlockedBy | None:
     if run is None or isinstance(run.work, CheckIn):
         return None
     blocked = blocked_run(run, facts)
-    return None if blocked is None else blocked.behind(link_to(run))
+    if blocked is None:
+        return None
+    if blocked.cause in _PUT_OFF and blocked.command is None and _was_skipped(schedule.last_run, Cause.OVERLAP):
+        blocked = cancelling(run, blocked)
+    return blocked.behind(link_to(run))
 
 
 def _of_overlap(schedule: Schedule, facts: Facts) -> BlockedBy | None:
-    """The run that its latest due time was skipped for, while it goes on."""
-    run, last = facts.first.running.get(schedule.id), schedule.last_run
-    if run is None or run.started_at is None or last is None or not _was_skipped(last, Cause.OVERLAP):
+    """The run that its latest due time was skipped for, while it goes on; or the one whose node was lost."""
+    run = facts.first.running.get(schedule.id)
+    if run is None or run.started_at is None:
         return None
     step = of_run_under_way(run, facts)
     if step is not None:
         return step.blocked.behind(link_to(run))
+    if not _was_skipped(schedule.last_run, Cause.OVERLAP):
+        return None
     sentence = (
         f"run {run.id} of {schedule.name!r} is running since {facts.at(run.started_at)}, "
         f"and its overlap policy is {schedule.policy.overlap}"
@@ -158,5 +171,5 @@ def _of_check(schedule: Schedule) -> BlockedBy | None:
     )
 
 
-def _was_skipped(run: Run, cause: Cause) -> bool:
-    return run.state is RunState.SKIPPED and run.cause is cause
+def _was_skipped(run: Run | None, cause: Cause) -> bool:
+    return run is not None and run.state is RunState.SKIPPED and run.cause is cause

@@ -14,29 +14,35 @@ from ostinato.clock import Clock
 from ostinato.command_hints import with_flags
 from ostinato.models.blocking import BlockedBy
 from ostinato.models.ids import RunId
-from ostinato.models.run import Run
+from ostinato.models.run import Run, RunFilter
 from ostinato.models.schedule import Schedule, ScheduleFilter, ScheduleState
 from ostinato.models.states import RunState
 from ostinato.service.blocked_runs import Facts, blocked_run
 from ostinato.service.blocked_schedules import blocked_schedule, blocked_upstream
+from ostinato.service.schedules.drafts import Code
 from ostinato.stores.base import FirstActive, FirstActiveOf, Store
 from ostinato.timing import After
 
 __all__ = ["Blocking"]
 
 _NOTHING_ACTIVE = FirstActive()
+_LATEST = 10
+"""How many runs of a schedule are looked at for one that is not queued: more of them wait in line, which is told."""
 _STARTS = "nothing delays it: it is about to start"
 
 
 class Blocking:
     """Asks the store once for all of them."""
 
-    def __init__(self, store: Store, clock: Clock, zone: str) -> None:
+    def __init__(self, store: Store, clock: Clock, zone: str, code: Code, app: str | None) -> None:
         self._store = store
         self._clock = clock
         self._zone = zone
-        self.suffix = ""
-        """What a command line adds to its commands, for them to be about the same database: flags, after a space."""
+        self._code = code
+        self.app = app
+        """What `--app` names the code of this process; empty where it needs no name, and None if it has none."""
+        self.flags = ""
+        """What a command line adds to its commands, for them to be about the same database and app."""
 
     async def of_schedule(self, schedule: Schedule) -> BlockedBy | None:
         """What keeps this schedule from running, or those that it runs after."""
@@ -50,10 +56,18 @@ class Blocking:
         return known[schedule.name]
 
     async def _own_root_of(self, schedule: Schedule) -> BlockedBy | None:
+        schedule = await self._answered(schedule)
         asked = FirstActiveOf(self._clock.now(), schedules=[schedule.id])
         own = await self._store.runs.first_active(asked)
         queued = own.queued.get(schedule.id)
         return blocked_schedule(schedule, await self._facts([] if queued is None else [queued], own))
+
+    async def _answered(self, schedule: Schedule) -> Schedule:
+        """The same with the latest run that is more than recorded: one that has not begun answers nothing."""
+        if schedule.last_run is None or not _is_recorded_only(schedule.last_run):
+            return schedule
+        latest = await self._store.runs.list_runs(RunFilter(schedule_id=schedule.id, limit=_LATEST, brief=True))
+        return replace(schedule, last_run=next((run for run in latest if not _is_recorded_only(run)), None))
 
     async def _root_of_upstreams(self, schedule: Schedule, known: dict[str, BlockedBy | None]) -> BlockedBy | None:
         """Of one that runs after any of several, only if none of them runs."""
@@ -72,16 +86,16 @@ class Blocking:
         return next((root for root in roots if root is not None), None)
 
     async def of_run(self, run: Run) -> BlockedBy | None:
-        """What keeps this run from starting; None if it is not queued, or about to start."""
+        """What keeps this run from starting, or, where its node was lost, from going on; None if nothing does."""
         return (await self.of_runs([run])).get(run.id)
 
     async def of_runs(self, runs: Iterable[Run]) -> dict[RunId, BlockedBy]:
         """The same of many; those that nothing delays are left out."""
-        queued = [run for run in runs if run.state is RunState.QUEUED]
-        if not queued:
+        active = [run for run in runs if not run.ended]
+        if not active:
             return {}
-        facts = await self._facts(queued)
-        found = {run.id: self._typed(blocked_run(run, facts)) for run in queued}
+        facts = await self._facts([run for run in active if run.state is RunState.QUEUED])
+        found = {run.id: self._typed(blocked_run(run, facts)) for run in active}
         return {id: blocked for id, blocked in found.items() if blocked is not None}
 
     async def waits_for(self, run: Run) -> str:
@@ -94,7 +108,7 @@ class Blocking:
     async def explained(self, runs: Sequence[Run]) -> Sequence[Run]:
         """The same runs; a queued one that has no reason of its own gets the one for which it waits, and one whose
         code goes on though it was given up says so."""
-        blocked = await self.of_runs(run for run in runs if not run.reason)
+        blocked = await self.of_runs(run for run in runs if run.state is RunState.QUEUED and not run.reason)
         going_on = {one.run: one.node for one in await self._store.runs.list_given_up()}
         told = [
             replace(run, reason=blocked[run.id].sentence if run.id in blocked else _STARTS)
@@ -105,9 +119,9 @@ class Blocking:
         return [_going_on(run, going_on[run.id]) if run.id in going_on and run.reason else run for run in told]
 
     def _typed(self, blocked: BlockedBy | None) -> BlockedBy | None:
-        if blocked is None or blocked.command is None or not self.suffix:
+        if blocked is None or blocked.command is None or not self.flags:
             return blocked
-        return replace(blocked, command=with_flags(blocked.command, self.suffix))
+        return replace(blocked, command=with_flags(blocked.command, self.flags))
 
     async def _facts(self, queued: Sequence[Run], own: FirstActive = _NOTHING_ACTIVE) -> Facts:
         """What can be before these runs. What is before those in turn is found step by step: who waits for the end of
@@ -127,7 +141,17 @@ class Blocking:
         busy = [node.id for node in nodes if queued and node.state != "lost" and node.running >= node.slots]
         held = await self._store.runs.first_active(FirstActiveOf(now, lanes=full, nodes=busy)) if full or busy else own
         first = replace(own, sessions=turns.sessions, lanes=held.lanes, nodes=held.nodes, after=after)
-        return Facts(now, self._zone, {lane.name: lane for lane in lanes}, nodes, given_up, first)
+        return Facts(
+            now, self._zone, {lane.name: lane for lane in lanes}, nodes, given_up, first, self.app, self._is_known_here
+        )
+
+    def _is_known_here(self, task: str) -> bool:
+        return self._code.takes_payloads(task) is not None
+
+
+def _is_recorded_only(run: Run) -> bool:
+    """Whether nothing of it has begun: no attempt, and no check of it was asked."""
+    return run.state is RunState.QUEUED and run.attempt == 0
 
 
 def _going_on(run: Run, node: str) -> Run:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from typing import Any
 
 from ostinato.clock import Clock, from_micros
@@ -109,6 +110,17 @@ class LaneService:
     def knows(self, lane: str) -> bool:
         """Whether the lane has been seen, so that nothing is to be settled."""
         return lane in self._known
+
+    async def check(self, name: str | None) -> None:
+        """InvalidInput for a lane that does not exist, where whoever asks can be asked again."""
+        if name is None or name in self._known:
+            return
+        self._known = {lane.name for lane in await self._store.lanes.list_lanes()}
+        if name not in self._known:
+            known = sorted(self._known)
+            close = get_close_matches(name, known, 1)
+            hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"
+            raise InvalidInput(f"there is no lane {name!r}", field="lane", hint=hint)
 
     async def settle(self, policy: Policy) -> Policy:
         """The policy with a lane that exists."""

@@ -9,6 +9,7 @@ from ostinato.clock import Clock
 from ostinato.errors import Conflict, NotFound
 from ostinato.models.ids import NodeId
 from ostinato.models.node import Node
+from ostinato.plurals import counted
 from ostinato.service.audit import audited
 from ostinato.stores.base import Store
 
@@ -52,7 +53,8 @@ class NodeService:
     async def _ask(self, id: str, *, drain: bool) -> Node:
         node = await self.get(id)
         if node.state == "lost":
-            raise Conflict(f"node {id!r} was lost: it takes no work, and other nodes took over its runs")
+            taken = f", and other nodes take over its {counted(node.running, 'run')}" if node.running else ""
+            raise Conflict(f"node {id!r} was lost: it takes no work{taken}")
         if not await self._store.nodes.ask_drain(NodeId(id), drain):
             raise NotFound(f"node {id!r} has stopped in the meantime; 'ostinato node ls' lists the others")
         return await self.get(id)

@@ -57,11 +57,12 @@ class Services:
         listeners: Listeners,
         sessions: SessionDefaults,
         sender: Sender,
+        app: str | None,
     ) -> None:
         self.lanes = LaneService(store, clock, listeners)
         self.projects = ProjectService(store, clock)
         self.notifications = NotificationService(store, clock, zone, self.projects, sender)
-        self.blocking = Blocking(store, clock, zone)
+        self.blocking = Blocking(store, clock, zone, code, app)
         self.calendars = CalendarService(store, clock, zone)
         places = (self.lanes, self.projects, self.notifications)
         removal_seconds = tuning.removal_stop_seconds

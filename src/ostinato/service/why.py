@@ -26,6 +26,14 @@ __all__ = ["Why", "WhyService"]
 
 _LOOK_BACK = 20
 """How many runs of each trigger are looked at: a backfill puts old due times behind newer ones."""
+_OF_A_RUN = (
+    BlockedCause.RETRY,
+    BlockedCause.DELAYED,
+    BlockedCause.BUDGET,
+    BlockedCause.GIVEN_UP,
+    BlockedCause.NODE_LOST,
+)
+"""Causes whose sentence begins with the run that waits."""
 _TRIGGERS = (Trigger.SCHEDULE, Trigger.CATCH_UP, Trigger.AFTER, Trigger.MANUAL, Trigger.CHECK_IN)
 
 
@@ -94,7 +102,10 @@ class WhyService:
         if not schedule.follows or schedule.state is not ScheduleState.ON or schedule.next_run_at is not None:
             return schedule
         related = await relations_of(self._store, schedule)
-        return replace(schedule, next_run_reason=waits_for(related.upstreams))
+        until = ""
+        if schedule.waits_until is not None and to_micros(schedule.waits_until) > self._clock.now():
+            until = f"; what has ended counts until {local_text(self._zone, schedule.waits_until)}"
+        return replace(schedule, next_run_reason=f"{waits_for(related.upstreams)}{until}")
 
     async def _run_at(self, schedule: Schedule, until: Micros, *, is_asked: bool) -> Run | None:
         """The latest run up to the instant. Unless somebody asks of this instant, one by hand only if there is no run
@@ -113,7 +124,11 @@ class WhyService:
         )
 
     async def _what_for(self, run: Run) -> str | None:
-        """What a queued run waits for; one that is put off says that itself."""
+        """What a queued run waits for; one that is put off says that itself. Of a running one, that its node was
+        lost."""
+        if run.state is RunState.RUNNING:
+            blocked = await self._blocking.of_run(run)
+            return None if blocked is None else blocked.sentence
         if run.state is not RunState.QUEUED or (run.reason and to_micros(run.ready_at) > self._clock.now()):
             return None
         (told,) = await self._blocking.explained([replace(run, reason=None)])
@@ -129,6 +144,8 @@ def _still(run: Run | None, blocked: BlockedBy | None) -> str:
         return ""
     if blocked.cause is BlockedCause.RUN_ACTIVE and len(blocked.chain) == 1:
         return f" It still is: {blocked.sentence}."
+    if blocked.cause in _OF_A_RUN and len([link for link in blocked.chain if link.kind == "run"]) == 1:
+        return f" {blocked.sentence[0].upper()}{blocked.sentence[1:]}."
     return f" Run {before} still waits: {blocked.sentence}."
 
 
@@ -172,6 +189,8 @@ def _of_run(run: Run, waits_for: str | None, zone: str) -> str:
         case RunState.SUCCEEDED:
             errors = f" {errors_text(run.reason, run.totals)}" if run.cause is Cause.ERRORS else ""
             return f"It ran: {when}, succeeded{errors} in {_took(run)}."
+        case RunState.RUNNING if waits_for is not None:
+            return f"It was started: {when}, attempt {run.attempt}; {waits_for}."
         case RunState.RUNNING:
             return f"It is running: {when}, attempt {run.attempt} on node {run.node}."
         case RunState.QUEUED:

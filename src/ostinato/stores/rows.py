@@ -7,13 +7,12 @@ list (`load_all`) and not in its way. quarantine.py sets such rows aside.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
 from typing import Any, TypeVar
 
 import msgspec
 
 from ostinato.clock import Micros, from_micros
-from ostinato.errors import NotLoadable, TimingError
+from ostinato.errors import NotLoadable
 from ostinato.logs import get_logger
 from ostinato.models.budget import MICRO
 from ostinato.models.declared import FieldChange, declared_fields, field_changes, load_declared, load_overrides
@@ -33,6 +32,7 @@ from ostinato.models.states import Cause, RunState, Trigger
 from ostinato.models.work import Unreadable, load_work
 from ostinato.plurals import whole
 from ostinato.stores.rules import UNREADABLE
+from ostinato.stores.sentences import sentence_of, why_not_due
 from ostinato.timing import parse_timing
 from ostinato.timing.calendar_days import calendars_in, folded
 from ostinato.timing.zones import local_text
@@ -362,16 +362,6 @@ def load_due(
     return DueSchedule(*values)
 
 
-@lru_cache(maxsize=4096)
-def _sentence(timing: str, zone: str) -> tuple[str, str | None, bool]:
-    """What a timing says in English, or why it cannot be read; and whether a name says more."""
-    try:
-        found = parse_timing(timing, tz=zone, stored=True)
-        return found.explain(), None, found.wants_name
-    except TimingError as error:
-        return "", f"its timing {folded(timing)!r} is not readable: {error.message}", False
-
-
 def load_schedule(row: Row, last_run: Run | None, active: bool) -> Schedule:
     """A schedule from SCHEDULE_COLUMNS; what cannot be read is told in `broken`."""
     # fmt: off
@@ -381,7 +371,7 @@ def load_schedule(row: Row, last_run: Run | None, active: bool) -> Schedule:
      off_at) = row
     # fmt: on
     work = load_work(work_text, task)
-    sentence, unreadable, wants_name = _sentence(timing, zone)
+    sentence, unreadable, wants_name, gathers = sentence_of(timing, zone)
     if wants_name:
         sentence = parse_timing(timing, tz=zone, name=name, stored=True).explain()
     policy, policy_error = _policy(policy_text)
@@ -389,12 +379,16 @@ def load_schedule(row: Row, last_run: Run | None, active: bool) -> Schedule:
     if isinstance(work, Unreadable) and work.needs is None:  # else another node may read it
         broken = broken or work.reason
     runs_next = next_at if enabled and not broken and not orphaned else None
+    waits_until = moment(runs_next) if follows and gathers else None
+    # For what follows others it is when the engine looks at it: nobody knows when those end.
+    runs_next = None if follows else runs_next
     probe_at = moment(next_at) if broken and not enabled and not orphaned else None
     reason = None
     if runs_next is None:
         is_counting = after_finish is not None and active
         waits_for = sentence[:1].lower() + sentence[1:].removesuffix(".") if follows else ""
-        reason = _why_not(enabled, broken, orphaned, off_note, is_counting, remaining, waits_for)
+        waits_for += "" if waits_until is None else f"; what has ended counts until {local_text(zone, waits_until)}"
+        reason = why_not_due(enabled, broken, orphaned, off_note, is_counting, remaining, waits_for)
         if probe_at is not None:
             reason += f"; probes at {local_text(zone, probe_at)}"
     elif paused_since is not None:
@@ -443,6 +437,7 @@ def load_schedule(row: Row, last_run: Run | None, active: bool) -> Schedule:
         changes=changes,
         follows=bool(follows),
         resolved_timing=timing if calendars_in(timing) else None,
+        waits_until=waits_until,
     )
 
 
@@ -451,30 +446,6 @@ def _policy(text: str) -> tuple[Policy, str | None]:
         return load_policy(text), None
     except NotLoadable as error:
         return DEFAULT_POLICY, str(error)
-
-
-def _why_not(
-    enabled: bool,
-    broken: str | None,
-    orphaned: bool,
-    off_note: str | None,
-    after_finish: bool,
-    remaining: int | None,
-    waits_for: str,
-) -> str:
-    if broken:
-        return f"broken: {broken}"
-    if orphaned:
-        return "orphaned: the code no longer declares it"
-    if remaining == 0:
-        return "finished: it ran as often as it should"
-    if not enabled:
-        return f"disabled: {off_note}" if off_note else "disabled"
-    if after_finish:
-        return "running: the next due time is set when it ends"
-    if waits_for:
-        return f"it runs {waits_for}"
-    return "finished: its timing has no further due time"
 
 
 def load_node(row: Row, now: Micros) -> Node:

@@ -148,7 +148,7 @@ class ScheduleStore(Protocol):
 
     async def due_schedules(self, horizon: Micros, limit: int, *, shown: bool = False) -> Due:
         """What is due up to the horizon. Where it is only shown, a text that is not UTF-8 is shown as far as it can
-        be; where it is to fire, that is an error."""
+        be, and what follows others is left out; where it is to fire, that is an error."""
         ...
 
     async def count_due(self, edges: Sequence[Micros]) -> list[int]:

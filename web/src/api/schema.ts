@@ -3588,7 +3588,7 @@ export interface components {
             attempt: number;
             /** @description All attempts; in a list only the last one. */
             attempts: components["schemas"]["Attempt"][];
-            /** @description What keeps it from starting, followed to its root; null if nothing does. Only where this run is asked for. */
+            /** @description What keeps it from starting or, where its node was lost, from going on, followed to its root; null if nothing does. Only where this run is asked for. */
             blocked_by?: components["schemas"]["BlockedBy"] | null;
             /** @description Who asked for its end, while that is to come and when it has come; null if that was no person. */
             cancelled_by: string | null;
@@ -3725,6 +3725,8 @@ export interface components {
             updated_at: string;
             /** @description Goes up with each change; ETag and If-Match have it after the id. */
             version: number;
+            /** @description Of one that runs after all of several: until when it waits for the rest of them; null while none has ended. */
+            waits_until: string | null;
             work: components["schemas"]["FunctionWork"] | components["schemas"]["ShellWork"] | components["schemas"]["AgentWork"] | components["schemas"]["HttpWork"] | components["schemas"]["CheckInWork"] | components["schemas"]["UnreadableWork"];
             /** @description The IANA name of the zone of its wall clock. */
             zone: string;

@@ -53,7 +53,9 @@ async def add_run(body: NewRun, services: Served, container: Container, login: O
     """Run this work soon, on any node. Shell and agent work, gates and secrets in headers need an admin."""
     work = make_work(body.work)
     check_permissions(login, work, body.policy)
+    policy = given_policy(body.policy)
     with of_schedule():
+        await services.lanes.check(policy.get("lane"))
         enqueued = await services.runs.enqueue_work(
             work,
             project=body.project,
@@ -61,7 +63,7 @@ async def add_run(body: NewRun, services: Served, container: Container, login: O
             scope=body.scope,
             delay=body.delay,
             at=body.at,
-            **given_policy(body.policy),
+            **policy,
         )
     return run_response(await services.runs.get(enqueued.id), container, 201 if enqueued.is_new else 200)
 

@@ -75,8 +75,10 @@ async def add_schedule(
     """Add a schedule, or update the one of this name; doing it twice changes nothing. One that another owner or
     person made is refused (409) without `replace`. Shell and agent work, gates and
     secrets in headers need an admin. So does replacing a schedule that has one of them."""
-    work = make_work(body.work)
+    work, policy = make_work(body.work), given_policy(body.policy)
     check_permissions(login, work, body.policy)
+    with of_schedule():
+        await services.lanes.check(policy.get("lane"))
 
     async def add() -> Response:
         before = None if if_none_match is not None else await _find(services, body.name)
@@ -93,7 +95,7 @@ async def add_schedule(
                 project=body.project,
                 replace=body.replace,
                 **({"only_new": True} if before is None else {"version": before.revision}),
-                **given_policy(body.policy),
+                **policy,
             )
         return await schedule_response(services, body.name, 201 if before is None else 200)
 
@@ -125,6 +127,9 @@ async def change_schedule(
         check_changes(login, current, given, body.policy)
         version = expected(if_match, current)
         changes = _changes(body, work)
+        if changes.get("lane") != current.policy.lane:
+            with of_schedule():
+                await services.lanes.check(changes.get("lane"))
         if changes and version is None and not login.role.covers(Role.ADMIN):
             # What may be changed was decided by this one.
             version = current.revision

@@ -56,6 +56,7 @@ async def send_message(
     given = body.model_dump(exclude_unset=True)
     agent = given["agent"] = None if body.agent is None else make_agent(body.agent)
     check_permissions(login, agent, None, "agent")
+    await services.lanes.check(body.lane)
     id = await services.sessions.send(key, given.pop("payload"), **given)
     return run_response(await services.runs.get(id), container, 201)
 

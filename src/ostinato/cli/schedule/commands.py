@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from cyclopts import App, Parameter
@@ -142,12 +143,21 @@ def disable(
 
 
 def _tell_what_goes_on(database: OpenDatabase, name: str) -> None:
-    """Which runs of a schedule that was switched off go on, and how to end one."""
+    """Which runs of a schedule that was switched off go on or stay queued, and how to end one."""
     active = database.ask(database.services.runs.list(schedule=name, state=sorted(ACTIVE)))
-    if active:
-        ids = ", ".join(str(run.id) for run in reversed(active))
-        verb = "run %s goes on" if len(active) == 1 else "runs %s go on"
-        say(f"{verb % ids}, with the retries that are left; 'ostinato run cancel ID' ends one")
+    begun = [run.id for run in reversed(active) if run.attempt]
+    waiting = [run.id for run in reversed(active) if not run.attempt]
+    told = []
+    if begun:
+        told.append(f"{_named(begun)} {'goes' if len(begun) == 1 else 'go'} on, with the retries that are left")
+    if waiting:
+        told.append(f"{_named(waiting)} {'stays' if len(waiting) == 1 else 'stay'} queued")
+    if told:
+        say(f"{'; '.join(told)}; 'ostinato run cancel ID' ends one")
+
+
+def _named(ids: Sequence[int]) -> str:
+    return f"{'run' if len(ids) == 1 else 'runs'} {', '.join(map(str, ids))}"
 
 
 @app.command

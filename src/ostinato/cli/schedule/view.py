@@ -38,7 +38,9 @@ _STYLES = {"on": "green", "off": "dim", "paused": "yellow", "broken": "red", "or
 def tell_next(database: OpenDatabase, schedule: Schedule) -> str:
     """One line: what it is called, when it runs, and when next."""
     if schedule.next_run_at is None:
-        return f"{schedule.name!r}. {schedule.sentence} It is {schedule.next_run_reason}."
+        is_told = schedule.follows and schedule.state == "on"  # its timing says when: there is no other reason
+        why = "" if is_told else f" It is {schedule.next_run_reason}."
+        return f"{schedule.name!r}. {schedule.sentence}{why}"
     left = span((schedule.next_run_at - database.now).total_seconds())
     held = f"It is {schedule.next_run_reason}. " if schedule.next_run_reason else ""
     return (
@@ -64,7 +66,7 @@ def warn_of_no_engine(database: OpenDatabase) -> bool:
     is_alone = all(node.state == "lost" for node in database.ask(database.services.nodes.list()))
     if is_alone:
         off = "" if database.switched_off is None else f" ({database.switched_off})"
-        warn(f"no engine is running on this database: the run waits until one is started with 'ostinato up'{off}")
+        warn(f"no engine is running on this database: the run waits until one is started with 'ostinato worker'{off}")
     return is_alone
 
 

@@ -77,16 +77,22 @@ async def listed(store: Store, rows: Sequence[ScheduleRow], now: Micros, recent:
 
 
 async def with_unknown_tasks(store: Store, schedules: Sequence[Schedule], now: Micros) -> Sequence[Schedule]:
-    """Schedules whose task no running node knows are shown as broken. It is not stored: a node may come."""
+    """Schedules that are on and whose task no running node knows are shown as broken. It is not stored: a node may
+    come."""
     known = await _known_tasks(store, now)
     if known is None:
         return schedules
     return [
         replace(schedule, broken=unserved(needs))
-        if schedule.broken is None and (needs := schedule.work.needs) is not None and needs not in known
+        if _counts(schedule) and (needs := schedule.work.needs) is not None and needs not in known
         else schedule
         for schedule in schedules
     ]
+
+
+def _counts(schedule: Schedule) -> bool:
+    """Whether it matters that nobody knows its task: what is off, broken or orphaned is that, and says so."""
+    return schedule.enabled and schedule.broken is None and not schedule.orphaned
 
 
 async def unknown_tasks(store: Store, now: Micros) -> tuple[str, ...]:

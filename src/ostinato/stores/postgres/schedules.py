@@ -16,6 +16,7 @@ from ostinato.stores.postgres.given_up import GIVEN_UP_OF
 from ostinato.stores.postgres.query import Connection, booleans, fetch, fetch_value, numbers, texts
 from ostinato.stores.rows import DUE_COLUMNS, load_due
 from ostinato.stores.sql.cancels import cancel_now
+from ostinato.stores.sql.followers import DUE_BY_ITSELF
 from ostinato.stores.sql.schedules import Schedules
 from ostinato.stores.sql.telling import tell
 from ostinato.stores.sql.upstreams import answer_ends, unanswered, with_ends
@@ -29,8 +30,9 @@ SELECT {DUE_COLUMNS},
              ORDER BY id),
        ARRAY(SELECT id FROM runs WHERE schedule_id = s.id AND state IN ('queued', 'running') AND waiting ORDER BY id),
        {GIVEN_UP_OF}
-FROM schedules s WHERE s.next_at <= %s ORDER BY s.next_at LIMIT %s
+FROM schedules s WHERE s.next_at <= %s {{}} ORDER BY s.next_at LIMIT %s
 """
+_TO_SHOW, _TO_FIRE = _DUE.format(DUE_BY_ITSELF), _DUE.format("")
 _MOVE = f"""
 UPDATE schedules s SET next_at = p.next_at, remaining = p.remaining, enabled = p.enabled, broken = p.broken,
     paused_since = NULL, paused_reason = NULL,
@@ -52,9 +54,8 @@ class PostgresSchedules(Schedules[Connection]):
     _database: Database
 
     async def due_schedules(self, horizon: Micros, limit: int, *, shown: bool = False) -> Due:
-        # Shown or not: every text of PostgreSQL is UTF-8.
         async def look(connection: Connection) -> Due:
-            rows = await fetch(connection, _DUE, (horizon, limit))
+            rows = await fetch(connection, _TO_SHOW if shown else _TO_FIRE, (horizon, limit))
             due = [load_due(row[:-3], *(tuple(map(RunId, ids)) for ids in row[-3:])) for row in rows]
             due = await with_ends(connection, due)
             if len(rows) == limit:

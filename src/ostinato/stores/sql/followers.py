@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from ostinato.models.upstream import EndedRun
 from ostinato.stores.sql.connection import Values
 
-__all__ = ["FOLLOWERS", "FOLLOWERS_OF", "NOTE", "WAKE", "note_values"]
+__all__ = ["DUE_BY_ITSELF", "FOLLOWERS", "FOLLOWERS_OF", "NOTE", "WAKE", "note_values"]
 
 FOLLOWERS = """
 SELECT u.schedule_id FROM schedule_upstreams u JOIN schedules n ON n.name = u.upstream
@@ -34,6 +34,8 @@ FROM (SELECT schedule_id, min(ended_at) AS at FROM upstream_ends
 WHERE s.id = e.schedule_id AND s.enabled AND s.broken IS NULL AND NOT s.orphaned
   AND (s.next_at IS NULL OR s.next_at > e.at)
 """
+DUE_BY_ITSELF = "AND NOT s.follows"
+"""What else holds for schedules `s` whose `next_at` is told as a due time: a follower has none of its own."""
 FOLLOWERS_OF = f"{FOLLOWERS} WHERE n.id = ANY (:schedules::bigint[])"
 
 

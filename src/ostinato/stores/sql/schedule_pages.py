@@ -19,6 +19,7 @@ from ostinato.stores.brief import BRIEF_COLUMNS, load_brief
 from ostinato.stores.rows import SCHEDULE_COLUMNS, known_cause, known_state, load_all, load_schedule
 from ostinato.stores.searching import matching
 from ostinato.stores.sql.connection import Connection, Dialect, given, where
+from ostinato.stores.sql.followers import DUE_BY_ITSELF
 from ostinato.stores.sql.overview import load_count
 
 __all__ = ["count_states", "list_rows", "page_rows", "recent_runs", "schedule_history", "scheduled_tasks"]
@@ -69,7 +70,11 @@ _ORDERS = {
     ScheduleSort.NAME: Order("s.name", unique=True),
     # In the order in which they were made, which is that of their ids.
     ScheduleSort.CREATED: Order("s.id", unique=True),
-    ScheduleSort.NEXT: Order("s.next_at", present="s.next_at IS NOT NULL", absent="s.next_at IS NULL"),
+    ScheduleSort.NEXT: Order(
+        "s.next_at",
+        present=f"s.next_at IS NOT NULL {DUE_BY_ITSELF}",
+        absent=f"NOT (s.next_at IS NOT NULL {DUE_BY_ITSELF})",
+    ),
 }
 """All but the order of the last run, which each database finds in its own way."""
 
@@ -109,7 +114,8 @@ _CONDITIONS = {
     "project": "s.project = :project",
 }
 _WITHOUT_PROJECT = {"project": "s.project IS NULL"}
-_UNKNOWN = "(s.task IS NOT NULL AND s.task = ANY (:unknown::text[]))"
+# What is off or orphaned is that, whoever knows its task.
+_UNKNOWN = "(s.task IS NOT NULL AND s.task = ANY (:unknown::text[]) AND s.enabled AND NOT s.orphaned)"
 _BY_TASK = {ScheduleState.BROKEN: f"OR {_UNKNOWN}"} | dict.fromkeys(
     (ScheduleState.ON, ScheduleState.OFF, ScheduleState.PAUSED, ScheduleState.FINISHED), f"AND NOT {_UNKNOWN}"
 )

@@ -11,6 +11,7 @@ from ostinato.clock import Micros
 from ostinato.models.task import RunningTask, TaskSchedule
 from ostinato.stores.rows import moment
 from ostinato.stores.sql.connection import Connection
+from ostinato.stores.sql.followers import DUE_BY_ITSELF
 from ostinato.timing.calendar_days import folded
 
 __all__ = ["next_of_tasks", "running_tasks", "task_schedules"]
@@ -19,13 +20,15 @@ _FEW = 1_000
 """So many schedules of one task are looked at one by one. Of more, the next is found among all that are due next."""
 
 _RUNNING = "SELECT task, count(*), min(started_at) FROM runs WHERE state = 'running' AND task IS NOT NULL GROUP BY task"
-_SCHEDULES = "SELECT name, timing, zone, enabled, broken, next_at FROM schedules WHERE task = :task LIMIT :limit"
+_DUE = f"CASE WHEN TRUE {DUE_BY_ITSELF} THEN s.next_at END AS next_at"
+_SCHEDULES = f"SELECT name, timing, zone, enabled, broken, {_DUE} FROM schedules s WHERE task = :task LIMIT :limit"
 _NEXT_OF_FEW = f"""
-SELECT count(*), min(few.next_at) FROM (SELECT next_at FROM schedules WHERE task = :task LIMIT {_FEW + 1}) few
+SELECT count(*), min(few.next_at) FROM (SELECT {_DUE} FROM schedules s WHERE task = :task LIMIT {_FEW + 1}) few
 """
 # By a sum, so that it goes along the due times and not over all schedules of the task.
-_NEXT_OF_MANY = """
-SELECT next_at FROM schedules WHERE next_at IS NOT NULL AND task || '' = :task ORDER BY next_at LIMIT 1
+_NEXT_OF_MANY = f"""
+SELECT next_at FROM schedules s WHERE next_at IS NOT NULL {DUE_BY_ITSELF} AND task || '' = :task
+ORDER BY next_at LIMIT 1
 """
 
 

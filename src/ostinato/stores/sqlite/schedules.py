@@ -17,6 +17,7 @@ from ostinato.models.schedule import FirePlan
 from ostinato.stores.base import Due, Fired
 from ostinato.stores.rows import DUE_COLUMNS, load_due
 from ostinato.stores.sql.cancels import cancel_now
+from ostinato.stores.sql.followers import DUE_BY_ITSELF
 from ostinato.stores.sql.schedules import Schedules
 from ostinato.stores.sql.telling import tell
 from ostinato.stores.sql.upstreams import answer_ends, unanswered, with_ends
@@ -36,7 +37,8 @@ class SqliteSchedules(Schedules[Connection]):
         async def look(connection: Connection) -> Due:
             rows = fetch(
                 connection,
-                f"SELECT {DUE_COLUMNS} FROM schedules s WHERE s.next_at <= ? ORDER BY s.next_at LIMIT ?",
+                f"SELECT {DUE_COLUMNS} FROM schedules s WHERE s.next_at <= ? {DUE_BY_ITSELF if shown else ''} "
+                "ORDER BY s.next_at LIMIT ?",
                 (horizon, limit),
                 exact=not shown,
             )

@@ -255,6 +255,23 @@ async def test_nothing_runs_after_itself(store: Store) -> None:
     assert await store.schedules.get_schedule("a") is None
 
 
+async def test_when_it_is_looked_at_is_no_due_time_that_people_are_told(store: Store) -> None:
+    await put(store, next_at=ENDED + HOUR)
+    await follower(store, timing="after report and other within 1h", next_at=ENDED + 1)
+    found = await get(store)
+    assert (found.next_run_at, found.waits_until) == (None, from_micros(ENDED + 1))
+    listed = await store.schedules.list_schedules(ScheduleFilter())
+    assert [schedule.name for schedule in listed] == ["report", "after"]
+    first, _ = await store.schedules.page_schedules(ScheduleFilter(limit=1))
+    rest, _ = await store.schedules.page_schedules(ScheduleFilter(limit=2, after=first[0].key))
+    assert [row.schedule.name for row in (*first, *rest)] == ["report", "after"]
+    until = ENDED + 2 * HOUR
+    shown = await store.schedules.due_schedules(until, 10, shown=True)
+    assert [one.name for one in shown.schedules] == ["report"]
+    assert [one.name for one in (await store.schedules.due_schedules(until, 10)).schedules] == ["after", "report"]
+    assert await store.schedules.next_of_tasks(["report"]) == {"report": ENDED + HOUR}
+
+
 async def test_where_an_upstream_is_removed_its_followers_are_broken_and_people_told(store: Store) -> None:
     upstream = await put(store)
     await follower(store)
