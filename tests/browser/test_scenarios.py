@@ -95,6 +95,21 @@ def test_what_work_says_is_text_on_every_page(tmp_path: Path, play: Play) -> Non
         play("hostile", server, RUN=run, ANSWER=answer)
 
 
+def test_words_that_no_line_can_hold_stay_in_their_boxes(tmp_path: Path, play: Play) -> None:
+    folder = tmp_path / "endless"
+    folder.mkdir()
+    shutil.copy(hostile.__file__, folder / "hostile.py")
+    word, channel = "w" * 120, "w" * 40
+    with Server(folder, "--app", "hostile:app") as server:
+        server.cli("notify", "add", channel, f"json://127.0.0.1:9/{word}")
+        for name, policy in ((word, ("--break-after", "1")), ("paused", ("--notify", channel))):
+            server.cli("schedule", "add", name, "every 1s", "--app", "hostile:app", "--task", "endless", *policy)
+        server.cli("schedule", "disable", "paused", "--note", word * 3)
+        server.cli("lane", "pause", "team", "--note", word * 3)
+        server.cli("session", "send", word, word * 20, "--task", "endless")
+        play("long-words", server, LONG_NAME=word)
+
+
 def test_a_timeline_of_thousands_of_runs_has_no_gap_and_shows_every_failure(tmp_path: Path, play: Play) -> None:
     fill_with_busy(tmp_path, days=1.2)
     with Server(tmp_path) as server:
