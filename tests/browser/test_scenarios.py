@@ -27,6 +27,7 @@ ON_AN_EMPTY_SERVER = {
     "several-tabs": "a login serves every tab and ends in every tab",
     "add-and-watch": "a schedule is added by typing and its run is watched live",
     "break-and-fix": "a schedule that failed three times is broken until it is fixed",
+    "loads-once": "a page of a quiet server asks for everything once",
     "after": "a schedule that runs after another shows who comes before and after it",
     "incidents": "people are told of incidents by channels and rules and see to them",
     "with-errors": "a run that succeeded with errors is marked wherever it is shown",

@@ -37,8 +37,7 @@ export class Feed {
   /** Follows the stream until the answer is called. */
   follow(client: LiveClient): () => void {
     const stops = [
-      client.subscribe("overview", (message) => this.hear(message)),
-      client.onReconnected(() => void this.cache.invalidateQueries()),
+      client.subscribe("overview", (message) => this.hear(message, client.isBehind)),
     ];
     return () => {
       clearTimeout(this.timer);
@@ -47,10 +46,19 @@ export class Feed {
     };
   }
 
-  hear(message: LiveMessage): void {
+  /** `isBehind`: something may have been loaded before the message came. */
+  hear(message: LiveMessage, isBehind = true): void {
     if (message.type === "event") this.take(message.event);
-    // What happened before the topic began, or in between, was not told: whatever was loaded until now may be older.
-    else this.refresh(keys.overview, keys.schedules, keys.runs, keys.timeline, keys.lanes, keys.sessions, keys.incidents);
+    else if (message.type !== "subscribed") this.refresh(keys.overview, keys.schedules, keys.runs, keys.timeline, keys.lanes, keys.sessions, keys.incidents);
+    else if (isBehind) this.catchUp();
+  }
+
+  /** What happened before the topic began, or in a break, was not told: whatever was asked for until now may be older. */
+  private catchUp(): void {
+    const first = this.cache.getQueryCache().findAll({ fetchStatus: "fetching", predicate: ({ state }) => state.data === undefined });
+    void this.cache.invalidateQueries();
+    // What has no answer yet is not begun anew by that.
+    this.refresh(...first.map((query) => query.queryKey));
   }
 
   private take(event: LiveEvent): void {
