@@ -106,6 +106,25 @@ _PHRASES = {
 
 _WORDS = {
     "missing": "it is missing",
+    "int_type": "give a whole number",
+    "int_parsing": "give a whole number",
+    "int_from_float": "give a whole number",
+    "int_parsing_size": "this number is too large",
+    "float_type": "give a number",
+    "float_parsing": "give a number",
+    "finite_number": "give a number",
+    "greater_than": "give more than {gt}",
+    "greater_than_equal": "give {ge} or more",
+    "less_than": "give less than {lt}",
+    "less_than_equal": "give {le} at most",
+    "bool_type": "give true or false",
+    "bool_parsing": "give true or false",
+    "string_type": "give text",
+    "string_too_short": "give at least {min_length} characters",
+    "string_pattern_mismatch": "it must match {pattern}",
+    "list_type": "give a list",
+    "dict_type": "give an object",
+    "literal_error": "give one of {expected}",
     "extra_forbidden": "there is no such field",
     "model_attributes_type": "it must be an object",
     "too_short": "give at least {min_length}",
@@ -274,7 +293,7 @@ def _of_pydantic(one: Mapping[str, Any]) -> dict[str, Any]:
     message = str(one["msg"]) if words is None else words.format(**context)  # a message of pydantic may hold braces
     if one["type"] in ("too_short", "string_too_short") and context.get("min_length") == 1:
         message = "it is empty"
-    return _field(dotted(one["loc"]), message, "")
+    return _field(dotted(one["loc"]), message, str(context.get("hint", "")))
 
 
 async def _http_error(request: Request, error: Exception) -> Response:
