@@ -58,6 +58,19 @@ it("a flood of events loads a list at most once a second", () => {
   expect(overviews()).toBeLessThanOrEqual(5);
 });
 
+it("a flood of events loads the timeline at most every five seconds, and once more when it is over", () => {
+  const loaded = vi.spyOn(cache, "invalidateQueries");
+  const timelines = () => loaded.mock.calls.filter(([filters]) => filters?.queryKey?.[0] === "timeline").length;
+  for (let number = 0; number < 200; number += 1) {
+    tell(event("run_finished", { id: number, state: "succeeded" }));
+    vi.advanceTimersByTime(50);
+  }
+  expect(timelines()).toBeLessThanOrEqual(3);
+  const during = timelines();
+  vi.advanceTimersByTime(10_000);
+  expect(timelines()).toBe(during + 1);
+});
+
 it("what becomes of an incident loads the incidents anew", () => {
   const loaded = vi.spyOn(cache, "invalidateQueries");
   const loadedBy = (kind: LiveEvent["kind"]) => {

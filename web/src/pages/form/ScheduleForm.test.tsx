@@ -84,6 +84,20 @@ describe("the form of a new schedule", () => {
     expect(asked.filter((each) => each.method === "POST")).toEqual([]);
   });
 
+  it("offers the tasks that can be run, and none that only a schedule names", async () => {
+    const task = { schedules: [], schedule_count: 1, nodes: [], app: false };
+    stubServer({
+      ...lists,
+      "GET /api/tasks": { items: [{ ...task, name: "mail", app: true }, { ...task, name: "nosuch" }] },
+    });
+    open();
+    await userEvent.click(await screen.findByRole("tab", { name: "Task" }));
+    const offered = () => [...document.querySelectorAll("datalist#known-tasks option")].map((each) => each.getAttribute("value"));
+    await waitFor(() => expect(offered()).toEqual(["mail"]));
+    fill(screen.getByRole("combobox", { name: "Task" }), "nosuch");
+    expect(await screen.findByText(/No node knows this task/)).toBeTruthy();
+  });
+
   it("tells what the server says of a policy by the label of its field", async () => {
     const errors = [{ field: "policy.silent", message: "silent cannot be zero", hint: "give 30s", position: null }];
     stubServer({ ...lists, "GET /api/timings/preview": preview, "POST /api/schedules": problem(422, "no", { errors }) });

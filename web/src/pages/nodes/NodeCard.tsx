@@ -50,10 +50,14 @@ export function NodeCard({ node }: { node: Node }) {
         <dd>
           <Ago at={node.started_at} />
         </dd>
-        <dt className="text-muted">Slots</dt>
-        <dd>
-          <Slots node={node} />
-        </dd>
+        {node.state !== "lost" && (
+          <>
+            <dt className="text-muted">Slots</dt>
+            <dd>
+              <Slots node={node} />
+            </dd>
+          </>
+        )}
         <dt className="text-muted">Services</dt>
         <dd>
           <Services services={node.services} />

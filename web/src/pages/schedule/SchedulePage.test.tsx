@@ -56,6 +56,13 @@ describe("the page of a schedule", () => {
     await waitFor(() => expect(sent()).toEqual([{ timing: "every 3h after finish" }, { timing: "daily 03:00" }]));
   });
 
+  it("has no backfill where others say when it is due", async () => {
+    stubServer({ ...answers, "GET /api/schedules/backup": { ...schedule, follows: true, timing: "after import" } });
+    open();
+    await screen.findByRole("button", { name: "Pause…" });
+    expect(screen.queryByRole("button", { name: "Backfill…" })).toBeNull();
+  });
+
   const sentTo = (asked: Asked[]) =>
     asked.filter((each) => each.method !== "GET").map((each) => [each.path.split("/").at(-1), each.body]);
 
@@ -203,6 +210,8 @@ describe("the page of a schedule", () => {
     await userEvent.keyboard("{Escape}");
     await userEvent.click(button);
     expect(await screen.findByText("Pause backup?")).toBeTruthy();
+    expect(screen.getByRole("switch", { name: "Let retries go on" }).getAttribute("aria-checked")).toBe("false");
+    expect(screen.getByText("Let a run that waits for another attempt go on; else it is cancelled")).toBeTruthy();
     await userEvent.type(screen.getByLabelText("Reason (optional)"), "moving house");
     await userEvent.click(screen.getByRole("button", { name: "Pause schedule" }));
     expect(await screen.findByText("backup is off")).toBeTruthy();
