@@ -190,7 +190,7 @@ def test_a_value_of_another_kind_is_told_what_is_taken(admin: Client, policy: An
 
 
 def test_every_field_of_a_policy_is_told_in_plain_words_and_at_its_place(admin: Client) -> None:
-    parts = {
+    parts: dict[str, dict[str, Any]] = {
         "retry": {"max": "three", "base": "soon", "longest": "later", "spread": "some", "covers": "most"},
         "gate": {"command": "", "timeout": "soon"},
         "budget": {"per_run_usd": "some", "per_day_usd": 0, "per_day_runs": 0.5},

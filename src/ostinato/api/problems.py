@@ -16,7 +16,7 @@ from starlette.responses import Response
 from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ostinato.api.fields import dotted
+from ostinato.api.fields import PART, dotted
 from ostinato.errors import (
     ChecksFailed,
     Conflict,
@@ -276,7 +276,10 @@ async def _wrong_request(_: Request, error: Exception) -> Response:
 
 def _refusal(one: Mapping[str, Any]) -> TimingError | InvalidInput | None:
     """What a model said, if it was one that did not take a field."""
-    said = one.get("ctx", {}).get("error")
+    context = one.get("ctx", {})
+    if one["type"] == PART:
+        return InvalidInput(context["said"], field=dotted(one["loc"]), hint=context["hint"])
+    said = context.get("error")
     return said if isinstance(said, (TimingError, InvalidInput)) else None
 
 
@@ -293,7 +296,7 @@ def _of_pydantic(one: Mapping[str, Any]) -> dict[str, Any]:
     message = str(one["msg"]) if words is None else words.format(**context)  # a message of pydantic may hold braces
     if one["type"] in ("too_short", "string_too_short") and context.get("min_length") == 1:
         message = "it is empty"
-    return _field(dotted(one["loc"]), message, str(context.get("hint", "")))
+    return _field(dotted(one["loc"]), message, "")
 
 
 async def _http_error(request: Request, error: Exception) -> Response:

@@ -339,4 +339,5 @@ def _check_money(name: str, value: Any) -> None:
     if value is not None and (
         isinstance(value, bool) or not isinstance(value, (int, float)) or not 0.000_001 <= value <= 1_000_000
     ):
-        raise InvalidInput(f"budget.{name} cannot be {value!r}", field=f"budget.{name}", hint="give dollars, such as 0.5")
+        field = f"budget.{name}"
+        raise InvalidInput(f"{field} cannot be {value!r}", field=field, hint="give dollars, such as 0.5")

@@ -21,7 +21,7 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-from ostinato.api.fields import under
+from ostinato.api.fields import PART, under
 from ostinato.api.shapes.base import RequestBody, Text
 from ostinato.api.shapes.work import Command
 from ostinato.errors import InvalidInput
@@ -119,7 +119,7 @@ class _Parts(RequestBody):
                 make_policy({cls.policy.name: {**needed, str(info.field_name): value}})
             except InvalidInput as error:
                 said = str(error).removesuffix(f"; {error.hint}")
-                raise PydanticCustomError("part", "{said}", {"said": said, "hint": error.hint}) from None
+                raise PydanticCustomError(PART, "{said}", {"said": said, "hint": error.hint}) from None
         return value
 
 

@@ -98,6 +98,24 @@ describe("the form of a new schedule", () => {
     expect(await screen.findByText(/No node knows this task/)).toBeTruthy();
   });
 
+  it("has a failed check at its field, and no gate timeout without a gate", async () => {
+    const checks = { disk: "no check of this name is registered here" };
+    const refused = problem(409, "checks failed", { checks });
+    stubServer({ ...lists, "GET /api/timings/preview": preview, "POST /api/schedules": refused });
+    open();
+    fill(await screen.findByLabelText("Name"), "a");
+    fill(screen.getByLabelText("Timing"), "every 5m");
+    fill(screen.getByLabelText("Command"), "true");
+    fill(screen.getByLabelText("Checks"), "disk");
+    fill(screen.getByLabelText("Gate timeout"), "10s");
+    await userEvent.click(screen.getByText("Create schedule"));
+    expect(await screen.findByText(/^Gate timeout does nothing without a gate/)).toBeTruthy();
+    fill(screen.getByLabelText("Gate timeout"), "");
+    await userEvent.click(screen.getByText("Create schedule"));
+    const field = screen.getByLabelText("Checks");
+    await waitFor(() => expect(document.getElementById(`${field.id}-error`)?.textContent).toBe(`disk: ${checks.disk}`));
+  });
+
   it("tells what the server says of a policy by the label of its field", async () => {
     const errors = [{ field: "policy.silent", message: "silent cannot be zero", hint: "give 30s", position: null }];
     stubServer({ ...lists, "GET /api/timings/preview": preview, "POST /api/schedules": problem(422, "no", { errors }) });

@@ -50,11 +50,22 @@ function problemOf(field: PolicyField, given: string, channels: Channels): strin
   return field.path === "notify" ? channelProblem(text, channels) : null;
 }
 
+/** A part of a value that is not there without another part: it would be dropped without a word. */
+function lonelyProblem(field: PolicyField, values: PolicyValues): string | null {
+  const [name, part] = field.path.split(".");
+  if (part === undefined || field.required || values[field.path].trim() === "") return null;
+  const missing = POLICY_FIELDS.find(
+    (other) => other.required && other.path.startsWith(`${name}.`) && values[other.path].trim() === "",
+  );
+  return missing === undefined ? null : `does nothing without a ${missing.label.toLowerCase()}: enter one, or clear this.`;
+}
+
 /** The errors of what differs from `before`, by the names of the form. */
 export function policyProblems(values: PolicyValues, before: PolicyValues = NO_POLICY, channels?: Channels): LocalErrors {
   const found: LocalErrors = {};
   for (const field of POLICY_FIELDS) {
-    const problem = values[field.path] === before[field.path] ? null : problemOf(field, values[field.path], channels);
+    if (values[field.path] === before[field.path]) continue;
+    const problem = problemOf(field, values[field.path], channels) ?? lonelyProblem(field, values);
     if (problem !== null) found[`policy.${field.path}`] = `${field.label} ${problem}`;
   }
   return found;

@@ -98,9 +98,12 @@ export function useSaving({ schedule, initial, fix }: Given): Saving {
     } else if (error.status === 412 && schedule !== null) {
       await fetchSchedule(schedule.name).then(setTheirs, setProblem);
     } else {
-      const placed = placeErrors(error.problem.errors ?? [], fieldOrder(values.work));
+      const failed = Object.entries(error.problem.checks ?? {}).map(([name, reason]) => `${name}: ${reason}`);
+      const ofChecks = failed.length > 0 ? [{ field: "policy.checks", message: failed.join("; ") }] : [];
+      const placed = placeErrors([...(error.problem.errors ?? []), ...ofChecks], fieldOrder(values.work));
       tell(Object.fromEntries(Object.entries(placed.fields).map(([name, told]) => [name, inWords(told)])));
-      if (Object.keys(placed.fields).length === 0 || placed.others.length > 0) setProblem(error);
+      if (Object.keys(placed.fields).length === 0 || placed.others.length > 0 || failed.length > 0)
+        setProblem(error);
     }
   }
 
