@@ -20,7 +20,7 @@ _MICROSECONDS = {"ms": 1_000, "us": 1, **{unit: seconds * 1_000_000 for unit, se
 _PART = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|us|w|d|h|m|s)")
 _LONGEST = timedelta(days=3_652_500)
 """Ten thousand years: an instant that is so much later can still be stored."""
-_HINT = "a duration is a timedelta, seconds, or text such as 500ms, 90s, 5m, 1h30m, 2d"
+_HINT = "a duration is text such as 90s, 5m, 1h30m or 2d, or a number of seconds"
 
 
 def parse_duration(value: Duration, *, field: str = "duration") -> timedelta:

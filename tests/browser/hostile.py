@@ -24,6 +24,17 @@ def attack(run: RunContext, payloads: Any = None) -> None:
     raise Abort(f"error {MARKUP} {CONTROLS} {LINK}")
 
 
+ENDLESS = "x" * 3_000
+
+
+@app.task("endless", retry={"max": 1, "base": 0.0})
+def endless(run: RunContext, payloads: Any = None) -> None:
+    """Says words that no line can hold."""
+    run.log(ENDLESS)
+    run.count(ENDLESS[:100], 3)
+    raise ValueError(ENDLESS)
+
+
 @app.task("answer", retry=0)
 def answer(run: RunContext, payloads: Any = None) -> dict[str, str]:
     return {f"result {MARKUP}": LINK}

@@ -27,6 +27,7 @@ ON_AN_EMPTY_SERVER = {
     "several-tabs": "a login serves every tab and ends in every tab",
     "add-and-watch": "a schedule is added by typing and its run is watched live",
     "break-and-fix": "a schedule that failed three times is broken until it is fixed",
+    "loads-once": "a page of a quiet server asks for everything once",
     "after": "a schedule that runs after another shows who comes before and after it",
     "calendars": "a calendar is made changed and removed and schedules are planned by it",
     "incidents": "people are told of incidents by channels and rules and see to them",
@@ -94,6 +95,21 @@ def test_what_work_says_is_text_on_every_page(tmp_path: Path, play: Play) -> Non
         server.cli("session", "send", session, f"payload {hostile.MARKUP}", "--task", "answer")
         answer = str(json.loads(server.cli("run", "ls", "--json"))[0]["id"])
         play("hostile", server, RUN=run, ANSWER=answer)
+
+
+def test_words_that_no_line_can_hold_stay_in_their_boxes(tmp_path: Path, play: Play) -> None:
+    folder = tmp_path / "endless"
+    folder.mkdir()
+    shutil.copy(hostile.__file__, folder / "hostile.py")
+    word, channel = "w" * 120, "w" * 40
+    with Server(folder, "--app", "hostile:app") as server:
+        server.cli("notify", "add", channel, f"json://127.0.0.1:9/{word}")
+        for name, policy in ((word, ("--break-after", "1")), ("paused", ("--notify", channel))):
+            server.cli("schedule", "add", name, "every 1s", "--app", "hostile:app", "--task", "endless", *policy)
+        server.cli("schedule", "disable", "paused", "--note", word * 3)
+        server.cli("lane", "pause", "team", "--note", word * 3)
+        server.cli("session", "send", word, word * 20, "--task", "endless")
+        play("long-words", server, LONG_NAME=word)
 
 
 def test_a_timeline_of_thousands_of_runs_has_no_gap_and_shows_every_failure(tmp_path: Path, play: Play) -> None:

@@ -101,8 +101,8 @@ def test_a_number_finds_a_schedule_unless_one_is_called_so(admin: Client) -> Non
         ({"policy": {"timeout": "soon"}}, "policy.timeout", None),
         ({"policy": {"retry": {"max": -1}}}, "policy.retry.max", None),
         ({"policy": {"retry": {"max": "3"}}}, "policy.retry.max", None),
-        ({"policy": {"gate": {"command": ""}}}, "policy.gate", None),
-        ({"policy": {"budget": {"per_run_usd": 0}}}, "policy.budget", None),
+        ({"policy": {"gate": {"command": ""}}}, "policy.gate.command", None),
+        ({"policy": {"budget": {"per_run_usd": 0}}}, "policy.budget.per_run_usd", None),
         ({"policy": {"break_after": 2**40}}, "policy.break_after", None),
         ({"policy": {"unheard": 1}}, "policy.unheard", None),
         ({"note": "a\0b"}, "note", None),
@@ -121,7 +121,7 @@ WRONG = {
     "work": {"kind": "shell", "command": ""},
     "policy": {"timeout": "5x", "retry": "abc", "budget": {"per_day_usd": -1}},
 }
-WRONG_FIELDS = {"timing", "zone", "work.command", "policy.timeout", "policy.retry", "policy.budget"}
+WRONG_FIELDS = {"timing", "zone", "work.command", "policy.timeout", "policy.retry", "policy.budget.per_day_usd"}
 
 
 def test_one_answer_names_every_wrong_field(admin: Client) -> None:
@@ -187,6 +187,24 @@ def test_a_value_of_another_kind_is_told_what_is_taken(admin: Client, policy: An
     body = {"name": "a", "timing": "every 5m", "work": TASK, "policy": policy}
     (error,) = admin.post("/api/schedules", body).json()["errors"]
     assert error["message"] == message
+
+
+def test_every_field_of_a_policy_is_told_in_plain_words_and_at_its_place(admin: Client) -> None:
+    parts: dict[str, dict[str, Any]] = {
+        "retry": {"max": "three", "base": "soon", "longest": "later", "spread": "some", "covers": "most"},
+        "gate": {"command": "", "timeout": "soon"},
+        "budget": {"per_run_usd": "some", "per_day_usd": 0, "per_day_runs": 0.5},
+        "keep": {"age": "1y", "count": 0},
+    }
+    whole = {"timeout": "soon", "priority": "high", "remaining": 0, "catch_up_window": "1y", "overlap": "maybe"}
+    body = {"name": "a", "timing": "every 5m", "work": TASK, "policy": {**whole, **parts}}
+    answer = admin.post("/api/schedules", body)
+    told = {error["field"]: error["message"] for error in answer.json()["errors"]}
+    wanted = {f"policy.{name}.{part}" for name, given in parts.items() for part in given}
+    assert set(told) == wanted | {f"policy.{name}" for name in whole}
+    assert told["policy.retry.max"] == told["policy.priority"] == "give a whole number"
+    for foreign in ("Input should", "timedelta", "valid integer", "valid number"):
+        assert foreign not in answer.text
 
 
 @pytest.mark.parametrize(

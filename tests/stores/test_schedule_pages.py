@@ -157,6 +157,7 @@ KEYS: dict[ScheduleSort, Callable[[Known], int | str | None]] = {
     ScheduleSort.CREATED: lambda one: one.id,
     ScheduleSort.NEXT: lambda one: one.next_at,
     ScheduleSort.LAST: lambda one: one.last,
+    ScheduleSort.FAILED: lambda one: max((id for id, state in one.runs if state == "failed"), default=None),
 }
 
 

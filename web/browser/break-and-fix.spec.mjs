@@ -6,7 +6,7 @@ await scenario(async ({ page, logIn, cli }) => {
   await cli("schedule", "add", "fragile", "every 1s", "--retry", "0", "--shell", "echo the disk is full >&2; exit 3");
   await page.goto("/schedules/fragile");
   await page.getByRole("heading", { level: 1, name: "fragile" }).waitFor();
-  await page.getByText(/^Broken: /).waitFor(); // without a reload
+  await page.getByText(/^Schedule .fragile. is broken: /).waitFor(); // without a reload
   const [broken] = JSON.parse(await cli("schedule", "ls", "--json"));
   expect(broken.broken !== null && !broken.enabled, "the ledger has it as broken and off");
   const failed = JSON.parse(await cli("run", "ls", "--state", "failed", "--json"));
@@ -23,7 +23,7 @@ await scenario(async ({ page, logIn, cli }) => {
   await command.fill("echo there is room again");
   await page.getByRole("button", { name: "Save and re-enable" }).click();
   await page.getByRole("heading", { level: 1, name: "fragile" }).waitFor();
-  await page.getByText(/^Broken: /).waitFor({ state: "hidden" });
+  await page.getByText(/^Schedule .fragile. is broken: /).waitFor({ state: "hidden" });
   await page.getByText("succeeded", { exact: true }).first().waitFor(); // it runs again
   const [fixed] = JSON.parse(await cli("schedule", "ls", "--json"));
   expect(fixed.broken === null && fixed.enabled, "the ledger has it as on");

@@ -36,6 +36,7 @@ whenLoggedInElsewhere(() => {
 
 setLiveClient(
   new LiveClient({
+    loadsWait: true,
     mayReconnect: () =>
       fetchMe().then(
         () => true,

@@ -10,8 +10,10 @@ from ostinato.errors import InvalidInput, TimingError
 from ostinato.models.installed_kinds import installed_kinds
 from ostinato.models.policy import Policy
 
-__all__ = ["at", "dotted", "of_schedule", "under"]
+__all__ = ["PART", "at", "dotted", "of_schedule", "under"]
 
+PART = "part"
+"""The type of what pydantic finds where the model refuses one part of a value: it is told by where it stands."""
 _POLICIES = frozenset(field.name for field in fields(Policy)) | {"run_once"}
 _WORKS = frozenset({"args", "kwargs", "json"})
 _PLACES = frozenset({"body", "query", "path", "header", "cookie"})

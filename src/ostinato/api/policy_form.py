@@ -15,12 +15,13 @@ from typing import Any
 from ostinato.models.installed_kinds import default_policy
 from ostinato.models.policy import plain
 from ostinato.models.policy_fields import POLICIES, PolicyField
+from ostinato.models.policy_values import MOST
 from ostinato.models.work_values import OUR_KINDS
 
 __all__ = ["policy_form"]
 
 _HEAD = "// Written by `make types` from the table of policies, src/ostinato/models/policy_fields.py. Do not edit.\n"
-_TYPES = {bool: "flag", int: "whole", float: "number", str: "text", timedelta: "text", tuple[str, ...]: "names"}
+_TYPES = {bool: "flag", int: "whole", float: "number", str: "text", timedelta: "duration", tuple[str, ...]: "names"}
 
 
 def policy_form() -> str:
@@ -70,6 +71,8 @@ def _control(path: str, field: PolicyField) -> dict[str, Any]:
         "type": "choice" if isinstance(field.type, EnumType) else _TYPES.get(field.type, "command"),
         "nullable": field.is_nullable,
     }
+    if field.type is int:
+        control |= {"least": field.about.least, "most": MOST}
     if is_required:
         control["required"] = True
     if field.about.is_of_kind:

@@ -16,7 +16,7 @@ from starlette.responses import Response
 from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ostinato.api.fields import dotted
+from ostinato.api.fields import PART, dotted
 from ostinato.errors import (
     ChecksFailed,
     Conflict,
@@ -106,6 +106,25 @@ _PHRASES = {
 
 _WORDS = {
     "missing": "it is missing",
+    "int_type": "give a whole number",
+    "int_parsing": "give a whole number",
+    "int_from_float": "give a whole number",
+    "int_parsing_size": "this number is too large",
+    "float_type": "give a number",
+    "float_parsing": "give a number",
+    "finite_number": "give a number",
+    "greater_than": "give more than {gt}",
+    "greater_than_equal": "give {ge} or more",
+    "less_than": "give less than {lt}",
+    "less_than_equal": "give {le} at most",
+    "bool_type": "give true or false",
+    "bool_parsing": "give true or false",
+    "string_type": "give text",
+    "string_too_short": "give at least {min_length} characters",
+    "string_pattern_mismatch": "it must match {pattern}",
+    "list_type": "give a list",
+    "dict_type": "give an object",
+    "literal_error": "give one of {expected}",
     "extra_forbidden": "there is no such field",
     "model_attributes_type": "it must be an object",
     "too_short": "give at least {min_length}",
@@ -257,7 +276,10 @@ async def _wrong_request(_: Request, error: Exception) -> Response:
 
 def _refusal(one: Mapping[str, Any]) -> TimingError | InvalidInput | None:
     """What a model said, if it was one that did not take a field."""
-    said = one.get("ctx", {}).get("error")
+    context = one.get("ctx", {})
+    if one["type"] == PART:
+        return InvalidInput(context["said"], field=dotted(one["loc"]), hint=context["hint"])
+    said = context.get("error")
     return said if isinstance(said, (TimingError, InvalidInput)) else None
 
 

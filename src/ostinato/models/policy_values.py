@@ -192,7 +192,7 @@ class Retry:
     With `covers="start"` they are only for what failed before the work began, so that nothing is done twice.
     """
 
-    max: Annotated[int, About("Retry", "How many more attempts a failed run gets.", Group.FAILURE)]
+    max: Annotated[int, About("Retry", "How many more attempts a failed run gets.", Group.FAILURE, least=0)]
     base: Annotated[timedelta, About("First delay", "Before the second attempt; it doubles each time.", Group.FAILURE)]
     longest: Annotated[timedelta, About("Longest delay", "The delay between attempts grows up to this.", Group.FAILURE)]
     spread: Annotated[float, About("Spread", "The share of each delay that is random.")]
@@ -326,7 +326,9 @@ class Budget:
         runs = self.per_day_runs
         if runs is not None and (isinstance(runs, bool) or not isinstance(runs, int) or not 1 <= runs <= MOST):
             raise InvalidInput(
-                f"budget.per_day_runs cannot be {runs!r}", field="budget", hint=f"give a whole number from 1 to {MOST}"
+                f"budget.per_day_runs cannot be {runs!r}",
+                field="budget.per_day_runs",
+                hint=f"give a whole number from 1 to {MOST}",
             )
         if self.per_run_usd is None and self.per_day_usd is None and runs is None:
             raise InvalidInput(
@@ -344,4 +346,5 @@ def _check_money(name: str, value: Any) -> None:
     if value is not None and (
         isinstance(value, bool) or not isinstance(value, (int, float)) or not 0.000_001 <= value <= 1_000_000
     ):
-        raise InvalidInput(f"budget.{name} cannot be {value!r}", field="budget", hint="give dollars, such as 0.5")
+        field = f"budget.{name}"
+        raise InvalidInput(f"{field} cannot be {value!r}", field=field, hint="give dollars, such as 0.5")

@@ -268,6 +268,8 @@ class ScheduleSort(StrEnum):
     NAME = "name"
     LAST = "last"
     """By its latest run."""
+    FAILED = "failed"
+    """By its latest run that failed, whatever came after it."""
     CREATED = "created"
 
 

@@ -2,6 +2,7 @@
  *  when the login is gone. */
 
 import createClient from "openapi-fetch";
+import { live } from "@/api/live";
 import { PREFIX } from "@/api/mount";
 import { originKey } from "@/api/originKey";
 import { ProblemError, readProblem, unreachable } from "@/api/problem";
@@ -27,6 +28,9 @@ export function queryText(query: Record<string, unknown>): string {
   return search.toString();
 }
 
+/** Who we are is asked first of all: without an answer there is no stream. */
+const waits = (request: Request): boolean => request.method === "GET" && !request.url.endsWith("/api/me");
+
 const isLogin = (request: Request): boolean => request.url.endsWith("/api/login");
 
 async function reach(request: Request): Promise<Response> {
@@ -47,6 +51,7 @@ function withKey(request: Request, key: string | null): Request {
 
 /** Sends a request; an answer that is not a success is a ProblemError. */
 async function send(request: Request): Promise<Response> {
+  if (waits(request)) await live().begun();
   const key = originKey();
   let response = await reach(withKey(request, key));
   // Another tab may have logged in meanwhile: then the cookie is the new one, and so is the key by now.

@@ -1,5 +1,5 @@
 import { QueryClient, QueryObserver } from "@tanstack/react-query";
-import { beforeEach, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import { Feed } from "@/api/feed";
 import { keys } from "@/api/keys";
 import type { LiveEvent, LiveRun, Overview, Run } from "@/api/types";
@@ -58,6 +58,19 @@ it("a flood of events loads a list at most once a second", () => {
   expect(overviews()).toBeLessThanOrEqual(5);
 });
 
+it("a flood of events loads the timeline at most every five seconds, and once more when it is over", () => {
+  const loaded = vi.spyOn(cache, "invalidateQueries");
+  const timelines = () => loaded.mock.calls.filter(([filters]) => filters?.queryKey?.[0] === "timeline").length;
+  for (let number = 0; number < 200; number += 1) {
+    tell(event("run_finished", { id: number, state: "succeeded" }));
+    vi.advanceTimersByTime(50);
+  }
+  expect(timelines()).toBeLessThanOrEqual(3);
+  const during = timelines();
+  vi.advanceTimersByTime(10_000);
+  expect(timelines()).toBe(during + 1);
+});
+
 it("what becomes of an incident loads the incidents anew", () => {
   const loaded = vi.spyOn(cache, "invalidateQueries");
   const loadedBy = (kind: LiveEvent["kind"]) => {
@@ -114,9 +127,50 @@ it("a list that is being loaded is loaded again after that, and not begun anew",
   watching();
 });
 
-it("what was loaded before the stream began is loaded again, since nobody told what happened in between", () => {
-  const loaded = vi.spyOn(cache, "invalidateQueries");
-  feed.hear({ type: "subscribed", topic: "overview" });
-  vi.advanceTimersByTime(200);
-  expect(loaded.mock.calls.map(([filters]) => filters?.queryKey?.[0])).toContain("runs");
+describe("a change between the load of a list and the beginning of the stream", () => {
+  let stored: number;
+  let answers: (() => void)[];
+  const watch = () =>
+    new QueryObserver<number>(cache, {
+      queryKey: keys.overview,
+      queryFn: () => {
+        const read = stored;
+        return new Promise((resolve) => answers.push(() => resolve(read)));
+      },
+    }).subscribe(() => undefined);
+  const answer = async () => {
+    for (const each of answers.splice(0)) each();
+    await vi.advanceTimersByTimeAsync(5000);
+  };
+
+  beforeEach(() => {
+    stored = 1;
+    answers = [];
+  });
+
+  it("is seen, where the list had come", async () => {
+    watch();
+    await answer();
+    stored = 2;
+    feed.hear({ type: "subscribed", topic: "overview" });
+    await answer();
+    expect(cache.getQueryData(keys.overview)).toBe(2);
+  });
+
+  it("is seen, where the list was still on its way", async () => {
+    watch();
+    stored = 2;
+    feed.hear({ type: "subscribed", topic: "overview" });
+    await answer();
+    await answer();
+    expect(cache.getQueryData(keys.overview)).toBe(2);
+  });
+
+  it("cannot be, where the list waits for the stream: it is loaded once", async () => {
+    watch();
+    feed.hear({ type: "subscribed", topic: "overview" }, false);
+    expect(answers).toHaveLength(1);
+    await answer();
+    expect(answers).toHaveLength(0);
+  });
 });

@@ -8,6 +8,8 @@ import type { LiveEvent, LiveRun, Overview, Page, Run } from "@/api/types";
 /** Events that come together are answered together, and however much happens, a list is loaded once in PAUSE. */
 const GATHER = 120;
 const PAUSE = 1000;
+/** The timeline is hundreds of kilobytes, and a day of it looks the same for some seconds. */
+const TIMELINE_PAUSE = 5000;
 
 type Pages = { pages: Page<Run>[]; pageParams: unknown[] };
 
@@ -31,14 +33,14 @@ export class Feed {
   private readonly waiting = new Map<string, QueryKey>();
   private timer: ReturnType<typeof setTimeout> | undefined;
   private flushedAt = 0;
+  private timelineAt = 0;
 
   constructor(private readonly cache: QueryClient) {}
 
   /** Follows the stream until the answer is called. */
   follow(client: LiveClient): () => void {
     const stops = [
-      client.subscribe("overview", (message) => this.hear(message)),
-      client.onReconnected(() => void this.cache.invalidateQueries()),
+      client.subscribe("overview", (message) => this.hear(message, client.isBehind)),
     ];
     return () => {
       clearTimeout(this.timer);
@@ -47,10 +49,19 @@ export class Feed {
     };
   }
 
-  hear(message: LiveMessage): void {
+  /** `isBehind`: something may have been loaded before the message came. */
+  hear(message: LiveMessage, isBehind = true): void {
     if (message.type === "event") this.take(message.event);
-    // What happened before the topic began, or in between, was not told: whatever was loaded until now may be older.
-    else this.refresh(keys.overview, keys.schedules, keys.runs, keys.timeline, keys.lanes, keys.sessions, keys.incidents);
+    else if (message.type !== "subscribed") this.refresh(keys.overview, keys.schedules, keys.runs, keys.timeline, keys.lanes, keys.sessions, keys.incidents);
+    else if (isBehind) this.catchUp();
+  }
+
+  /** What happened before the topic began, or in a break, was not told: whatever was asked for until now may be older. */
+  private catchUp(): void {
+    const first = this.cache.getQueryCache().findAll({ fetchStatus: "fetching", predicate: ({ state }) => state.data === undefined });
+    void this.cache.invalidateQueries();
+    // What has no answer yet is not begun anew by that.
+    this.refresh(...first.map((query) => query.queryKey));
   }
 
   private take(event: LiveEvent): void {
@@ -90,12 +101,19 @@ export class Feed {
     this.timer ??= setTimeout(() => this.flush(), Math.max(GATHER, this.flushedAt + PAUSE - Date.now()));
   }
 
+  private mayLoadTimeline(): boolean {
+    const isTime = Date.now() >= this.timelineAt + TIMELINE_PAUSE;
+    if (isTime) this.timelineAt = Date.now();
+    return isTime;
+  }
+
   private flush(): void {
     this.timer = undefined;
     this.flushedAt = Date.now();
     for (const [name, queryKey] of [...this.waiting]) {
       // What is being loaded is not begun anew, or a slow list would never arrive: it is loaded again after that.
       if (this.cache.isFetching({ queryKey }) > 0) continue;
+      if (queryKey[0] === keys.timeline[0] && !this.mayLoadTimeline()) continue;
       this.waiting.delete(name);
       void this.cache.invalidateQueries({ queryKey });
     }

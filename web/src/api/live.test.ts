@@ -69,6 +69,43 @@ beforeEach(() => {
 
 afterEach(() => client.stop());
 
+describe("what is loaded first", () => {
+  const done = vi.fn();
+  const begin = (): void => {
+    client = new LiveClient({ open: () => new FakeSocket() as unknown as WebSocket, mayReconnect, loadsWait: true });
+    done.mockReset();
+    void client.begun().then(done);
+    client.subscribe("overview", () => undefined);
+    client.start();
+  };
+
+  it("waits until all topics of the page have begun", async () => {
+    begin();
+    socket(0).open();
+    socket(0).say({ type: "subscribed", topic: "overview" });
+    await vi.advanceTimersByTimeAsync(0);
+    expect([done.mock.calls.length, client.isBehind]).toEqual([0, false]);
+    socket(0).say({ type: "pong" });
+    await vi.advanceTimersByTimeAsync(0);
+    expect([done.mock.calls.length, client.isBehind]).toEqual([1, true]);
+  });
+
+  it("does not wait for a stream that takes long", async () => {
+    begin();
+    await vi.advanceTimersByTimeAsync(399);
+    expect(done).not.toHaveBeenCalled();
+    await vi.advanceTimersByTimeAsync(1);
+    expect([done.mock.calls.length, client.isBehind]).toEqual([1, true]);
+  });
+
+  it("does not wait for a stream that is refused", async () => {
+    begin();
+    socket(0).close();
+    await vi.advanceTimersByTimeAsync(0);
+    expect(done).toHaveBeenCalledOnce();
+  });
+});
+
 const line = (number: number, cursor: string) => ({
   type: "lines",
   topic: "output:7",

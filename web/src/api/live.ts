@@ -32,6 +32,8 @@ const FIRST_PAUSE = 500;
 const LONGEST_PAUSE = 15_000;
 const PING_EVERY = 20_000;
 const SILENCE = 45_000;
+/** What is loaded first waits so long for the stream to begin. */
+const PATIENCE = 400;
 /** What the server closes with when the login or the token is no longer valid. */
 const NOT_LOGGED_IN = 4401;
 
@@ -39,6 +41,8 @@ export interface LiveOptions {
   open?: () => WebSocket;
   /** Asked when a connection fails: false when we are not logged in (any more), so that it makes no sense to go on. */
   mayReconnect?: () => Promise<boolean>;
+  /** What is loaded waits in `begun()` until the stream has begun. */
+  loadsWait?: boolean;
   /** A number in 0..1; spreads the clients of a server that came back. */
   random?: () => number;
 }
@@ -60,11 +64,14 @@ export class LiveClient {
   private wasLive = false;
   private isHeard = false;
   private heardAt = 0;
+  private loadsGo = false;
+  private readonly loads = new Set<() => void>();
+  private patience: ReturnType<typeof setTimeout> | undefined;
   private retryTimer: ReturnType<typeof setTimeout> | undefined;
   private pingTimer: ReturnType<typeof setInterval> | undefined;
 
   constructor(options: LiveOptions = {}) {
-    this.options = { open: openSocket, mayReconnect: async () => true, random: Math.random, ...options };
+    this.options = { open: openSocket, mayReconnect: async () => true, loadsWait: false, random: Math.random, ...options };
   }
 
   getConnection = (): Connection => this.connection;
@@ -80,9 +87,35 @@ export class LiveClient {
     return () => this.reconnected.delete(listener);
   }
 
+  /** Before something is loaded: what the stream tells begins before it, so that no change falls in between. A stream that
+   *  takes long, or does not come, is not waited for. */
+  async begun(): Promise<void> {
+    if (!this.options.loadsWait || this.loadsGo) return;
+    if (this.patience === undefined) this.wait();
+    await new Promise<void>((resolve) => this.loads.add(resolve));
+  }
+
+  /** Whether something may have been loaded already. */
+  get isBehind(): boolean {
+    return !this.options.loadsWait || this.loadsGo;
+  }
+
+  private wait(): void {
+    clearTimeout(this.patience);
+    this.patience = setTimeout(this.letGo, PATIENCE);
+  }
+
+  private readonly letGo = (): void => {
+    this.loadsGo = true;
+    clearTimeout(this.patience);
+    for (const go of this.loads) go();
+    this.loads.clear();
+  };
+
   start(): void {
     if (this.wanted) return;
     this.wanted = true;
+    if (this.patience !== undefined) this.wait();
     window.addEventListener("online", this.hurry);
     document.addEventListener("visibilitychange", this.hurry);
     this.connect();
@@ -138,6 +171,7 @@ export class LiveClient {
       if (this.socket !== socket) return;
       this.socket = null;
       this.drop();
+      this.letGo();
       this.say({ state: "stale", since: this.connection.since ?? serverNow() });
       void this.again(event.code === NOT_LOGGED_IN || !this.isHeard);
     };
@@ -180,6 +214,8 @@ export class LiveClient {
     this.heardAt = Date.now();
     const message = JSON.parse(text) as LiveMessage | { type: "pong" };
     if (!this.isHeard && (message.type !== "error" || message.topic !== null)) this.arrive();
+    // It was asked for behind the topics: all of them are told by now.
+    if (message.type === "pong") this.letGo();
     if (message.type === "pong" || message.topic === null) return;
     const subscription = this.topics.get(message.topic);
     if (subscription === undefined) return;

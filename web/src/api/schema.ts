@@ -8560,7 +8560,7 @@ export interface operations {
                 /** @description Return this many of the last runs of each; with all, 5 at most. */
                 recent?: number;
                 /** @description A leading minus sorts descending; schedules without a value come last. */
-                sort?: "next" | "-next" | "name" | "-name" | "last" | "-last" | "created" | "-created";
+                sort?: "next" | "-next" | "name" | "-name" | "last" | "-last" | "failed" | "-failed" | "created" | "-created";
                 /** @description failing: of its runs that succeeded or failed, the last one failed. */
                 state?: ("on" | "off" | "broken" | "running" | "paused" | "finished" | "orphaned" | "failing") | null;
             };

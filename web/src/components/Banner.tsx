@@ -26,7 +26,7 @@ export function Banner({ tone = "info", title, children, aside, actions }: Banne
       <Icon name={icon} className={`mt-1 ${ink}`} />
       <div className="min-w-0 flex-1 basis-60">
         <div role={tone === "info" ? "status" : "alert"}>
-          <p className={`text-sm font-semibold ${ink}`}>{title}</p>
+          <p className={`max-h-40 overflow-y-auto text-sm font-semibold ${ink}`}>{title}</p>
           {children !== undefined && <div className="text-sm text-ink">{children}</div>}
         </div>
         {aside !== undefined && <div className="text-xs text-muted">{aside}</div>}

@@ -1,6 +1,7 @@
-/** Asks before something that cannot be taken back. It stays open, with the reason, when the server says no. */
+/** Asks before something that cannot be taken back. It stays open, with the reason, when the server says no. Enter does
+ *  it, unless it destroys something: then it is chosen with care. */
 
-import { type FormEvent, type ReactNode, useId, useState } from "react";
+import { type FormEvent, type ReactNode, useId, useRef, useState } from "react";
 import { Button } from "@/components/Button";
 import { Dialog } from "@/components/Dialog";
 import { ProblemNote } from "@/components/ProblemNote";
@@ -13,6 +14,8 @@ interface ConfirmDialogProps {
   /** The word on the button: what will be done. */
   action: string;
   danger?: boolean;
+  /** Red, but what it takes is not lost: Enter does it all the same. */
+  enter?: boolean;
   /** Why it can no longer be done. */
   why?: string;
   onConfirm: () => Promise<unknown> | void;
@@ -21,7 +24,7 @@ interface ConfirmDialogProps {
 }
 
 export function ConfirmDialog(props: ConfirmDialogProps) {
-  const { open, onOpenChange, title, text, action, danger = false, why, onConfirm, children } = props;
+  const { open, onOpenChange, title, text, action, danger = false, enter = !danger, why, onConfirm, children } = props;
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>(null);
 
@@ -30,6 +33,13 @@ export function ConfirmDialog(props: ConfirmDialogProps) {
     onOpenChange(next);
   };
   const form = useId();
+  const button = useRef<HTMLButtonElement>(null);
+  const begin = (event: Event): void => {
+    const fields = button.current?.form?.querySelector("input, textarea, select") ?? null;
+    if (!enter || fields !== null) return;
+    event.preventDefault();
+    button.current?.focus();
+  };
   const confirm = async (event: FormEvent): Promise<void> => {
     event.preventDefault();
     // A dialog is drawn elsewhere in the page, but its events go to where it is written.
@@ -53,10 +63,11 @@ export function ConfirmDialog(props: ConfirmDialogProps) {
       onOpenChange={close}
       title={title}
       description={text}
+      onOpenAutoFocus={begin}
       footer={
         <>
           <Button onClick={() => close(false)}>Go back</Button>
-          <Button type="submit" form={form} variant={danger ? "danger" : "primary"} busy={busy} why={why}>
+          <Button ref={button} type="submit" form={form} variant={danger ? "danger" : "primary"} busy={busy} why={why}>
             {action}
           </Button>
         </>

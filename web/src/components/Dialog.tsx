@@ -15,11 +15,13 @@ interface DialogProps {
   wide?: boolean;
   /** Neither Escape nor a click beside it closes it: only a button does. */
   steady?: boolean;
+  /** Where the focus begins, unless it is the first field or button: prevent the event and set it. */
+  onOpenAutoFocus?: (event: Event) => void;
   children?: ReactNode;
 }
 
 export function Dialog(props: DialogProps) {
-  const { open, onOpenChange, title, description, footer, wide = false, steady = false, children } = props;
+  const { open, onOpenChange, title, description, footer, wide = false, steady = false, onOpenAutoFocus, children } = props;
   const returnFocus = useReturnFocus(open);
   const stay = (event: Event): void => {
     if (steady) event.preventDefault();
@@ -30,6 +32,7 @@ export function Dialog(props: DialogProps) {
         <Radix.Overlay className="enter-veil fixed inset-0 z-40 bg-black/45" />
         <Radix.Content
           {...(description === undefined ? { "aria-describedby": undefined } : {})}
+          onOpenAutoFocus={onOpenAutoFocus}
           onCloseAutoFocus={returnFocus}
           onEscapeKeyDown={stay}
           onInteractOutside={stay}

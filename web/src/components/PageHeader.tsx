@@ -22,10 +22,10 @@ export function PageHeader({ title, heading, description, actions, crumbs = [] }
     <header className="mb-4 flex flex-wrap items-end gap-x-4 gap-y-3">
       <div className="min-w-0 flex-1 basis-44">
         {crumbs.length > 0 && (
-          <nav aria-label="Where you are" className="mb-0.5 flex items-center gap-1 text-xs text-muted">
+          <nav aria-label="Where you are" className="mb-0.5 flex flex-wrap items-center gap-1 text-xs text-muted">
             {crumbs.map((crumb) => (
-              <span key={crumb.to} className="inline-flex items-center gap-1">
-                <Link to={crumb.to} className="rounded hover:text-ink hover:underline">
+              <span key={crumb.to} className="inline-flex min-w-0 items-center gap-1">
+                <Link to={crumb.to} className="min-w-0 rounded hover:text-ink hover:underline">
                   {crumb.label}
                 </Link>
                 <Icon name="chevronRight" size={12} />

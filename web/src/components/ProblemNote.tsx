@@ -24,8 +24,8 @@ export function ProblemNote({ error, onRetry, list }: ProblemNoteProps) {
       className="flex flex-wrap items-start gap-3 rounded-lg border border-bad/35 bg-bad-soft px-4 py-3"
     >
       <Icon name="warning" className="mt-0.5 text-bad" />
-      <div className="min-w-0 flex-1 basis-48 text-sm break-words">
-        <p className="text-ink">{text}</p>
+      <div className="min-w-0 flex-1 basis-48 text-sm">
+        <p className="max-h-40 overflow-y-auto text-ink">{text}</p>
         {hints.map((hint) => (
           <p key={hint} className="text-muted">
             {hint}

@@ -73,7 +73,7 @@ function OneToast({ toast, onClose }: { toast: ToastWords; onClose: () => void }
       <div className="min-w-0 flex-1">
         <Radix.Title className="text-sm font-medium">{toast.title}</Radix.Title>
         {toast.text !== undefined && (
-          <Radix.Description className="text-xs break-words text-muted">{toast.text}</Radix.Description>
+          <Radix.Description className="line-clamp-6 text-xs text-muted">{toast.text}</Radix.Description>
         )}
         {toast.action !== undefined && (
           <Radix.Action asChild altText={toast.action.label}>

@@ -5,6 +5,7 @@ import { expect, it } from "vitest";
 import { Palette } from "@/shell/Palette";
 import { theme } from "@/state/theme";
 import { renderPage } from "@/testing/render";
+import { sampleRun } from "@/testing/samples";
 import { problem, stubServer } from "@/testing/server";
 
 function Page() {
@@ -22,8 +23,9 @@ function Page() {
 
 const chosen = (): string => screen.getByRole("option", { selected: true }).textContent ?? "";
 
-async function openPalette() {
+async function openPalette(answers: Record<string, unknown> = {}) {
   const asked = stubServer({
+    ...answers,
     "GET /api/schedules": ({ query }: { query: URLSearchParams }) => ({
       items:
         query.get("q") === "night"
@@ -121,9 +123,18 @@ it("verbs act on what is named, for those who may", async () => {
   await waitFor(() => expect(asked.map((each) => each.path)).toContain("/api/schedules/nightly%20backup/disable"));
 });
 
-it("a cancel leads to the question on the page of the run", async () => {
-  const { router } = await openPalette();
-  await userEvent.keyboard("cancel 7{Enter}");
+it("a cancel leads to the question on the page of the run, while it is active", async () => {
+  const { router } = await openPalette({
+    "GET /api/runs/7": sampleRun(),
+    "GET /api/runs/78": sampleRun({ id: 78, state: "succeeded" }),
+  });
+  await userEvent.keyboard("cancel 7");
+  await screen.findByRole("option", { name: /Cancel run 7/ });
+  await userEvent.keyboard("8");
+  await waitFor(() => expect(screen.queryByRole("option", { name: /Cancel run/ })).toBeNull());
+  await userEvent.keyboard("{Backspace}");
+  await screen.findByRole("option", { name: /Cancel run 7/ });
+  await userEvent.keyboard("{Enter}");
   await waitFor(() => expect(router.state.location.href).toBe("/runs/7?cancel=1"));
 });
 

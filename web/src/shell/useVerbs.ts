@@ -3,8 +3,10 @@
 import { useNavigate } from "@tanstack/react-router";
 import { useLanes, usePauseLane, useResumeLane } from "@/api/queries/lanes";
 import { useMay } from "@/api/queries/me";
+import { useRun } from "@/api/queries/runs";
 import { useDisable, useEnable, useTrigger } from "@/api/queries/schedules";
 import type { Schedule } from "@/api/types";
+import { hasEnded } from "@/components/stateLook";
 import { useProblemToast, useToast } from "@/components/Toast";
 import { fuzzy } from "./fuzzy";
 import type { Entry } from "./Palette";
@@ -34,6 +36,8 @@ export function useVerbs(text: string, schedules: readonly Schedule[]): Entry[] 
   const resume = useResumeLane();
   const lanes = useLanes().data?.items ?? [];
   const said = spoken(text);
+  const id = said?.verb === "cancel" ? Number(/^(?:run\s+)?#?(\d+)$/i.exec(said.about)?.[1] ?? 0) : 0;
+  const run = useRun(id, allowed && id > 0).data;
   if (!allowed || said === null) return [];
   const { verb, about } = said;
 
@@ -102,10 +106,10 @@ export function useVerbs(text: string, schedules: readonly Schedule[]): Entry[] 
             ),
         }));
     case "cancel": {
-      const id = /^(?:run\s+)?#?(\d+)$/i.exec(about)?.[1];
-      if (id === undefined) return [];
-      const run = () => void navigate({ to: "/runs/$id", params: { id }, search: { cancel: "1" } });
-      return [{ id: "cancel-run", group: "Do", label: `Cancel run ${id}…`, icon: "stop", run }];
+      // One that has ended cannot be cancelled.
+      if (run === undefined || hasEnded(run.state)) return [];
+      const ask = () => void navigate({ to: "/runs/$id", params: { id: String(id) }, search: { cancel: "1" } });
+      return [{ id: "cancel-run", group: "Do", label: `Cancel run ${id}…`, icon: "stop", run: ask }];
     }
   }
 }

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from datetime import timedelta
 from enum import EnumType
 from inspect import Parameter, cleandoc
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -21,9 +21,10 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-from ostinato.api.fields import under
+from ostinato.api.fields import PART, under
 from ostinato.api.shapes.base import RequestBody, Text
 from ostinato.api.shapes.work import Command
+from ostinato.errors import InvalidInput
 from ostinato.models.channel_url import HIDDEN
 from ostinato.models.policy import make_policy, plain
 from ostinato.models.policy_fields import POLICIES, RUN_ONCE, SECRET_POLICIES, PolicyField
@@ -103,9 +104,33 @@ class _Short:
         return {self._name: value}
 
 
-_PARTS = {field.type: field.parts for field in POLICIES.values() if field.parts}
+class _Parts(RequestBody):
+    """The parts of a value."""
+
+    policy: ClassVar[PolicyField]
+
+    @field_validator("*")
+    @classmethod
+    def _usable(cls, value: Any, info: ValidationInfo) -> Any:
+        """What the model says of this part alone, so that it is told together with what is wrong with the others."""
+        needed = {part.name: "true" for part in cls.policy.parts if part.default is Parameter.empty}
+        if value is not None:
+            try:
+                make_policy({cls.policy.name: {**needed, str(info.field_name): value}})
+            except InvalidInput as error:
+                said = str(error).removesuffix(f"; {error.hint}")
+                raise PydanticCustomError(PART, "{said}", {"said": said, "hint": error.hint}) from None
+        return value
+
+
+def _new(field: PolicyField) -> type[RequestBody]:
+    shape = _filled(_Parts, _given(field.parts), f"New{field.type.__name__}", _doc(field.type))
+    shape.policy = field
+    return shape
+
+
 _REQUESTS: dict[Any, Any] = {}
-_NEW = {kind: _filled(RequestBody, _given(parts), f"New{kind.__name__}", _doc(kind)) for kind, parts in _PARTS.items()}
+_NEW = {field.type: _new(field) for field in POLICIES.values() if field.parts}
 
 RetryValue = Annotated[
     Any,

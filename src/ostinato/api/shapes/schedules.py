@@ -54,7 +54,7 @@ class ScheduleQuery(PagedQuery):
         Field(description="Who owns it: people, the code that declares it, or the crontab that it was imported from."),
     ] = None
     sort: Annotated[
-        Literal["next", "-next", "name", "-name", "last", "-last", "created", "-created"],
+        Literal["next", "-next", "name", "-name", "last", "-last", "failed", "-failed", "created", "-created"],
         Field(description="A leading minus sorts descending; schedules without a value come last."),
     ] = "next"
     recent: Annotated[

@@ -4,6 +4,13 @@ import { useQuery } from "@tanstack/react-query";
 import { api, dataOf } from "@/api/client";
 import { keys } from "@/api/keys";
 
+/** Those that a node, or the app of the page, can run now: others are only named by a schedule. */
+export function useKnownTasks(): string[] | undefined {
+  return useTasks()
+    .data?.items.filter((task) => task.app || task.nodes.length > 0)
+    .map((task) => task.name);
+}
+
 export function useTasks() {
   return useQuery({
     queryKey: keys.tasks,

@@ -107,7 +107,7 @@ function Notify(props: Props & { field: PolicyField }) {
               type="button"
               aria-pressed={isGiven(name)}
               onClick={() => press(name)}
-              className="rounded-md border border-line px-1.5 py-px text-xs text-muted hover:text-ink aria-pressed:border-accent aria-pressed:bg-accent-soft aria-pressed:text-accent"
+              className="min-w-0 rounded-md border border-line px-1.5 py-px text-xs text-muted hover:text-ink aria-pressed:border-accent aria-pressed:bg-accent-soft aria-pressed:text-accent"
             >
               {name}
             </button>

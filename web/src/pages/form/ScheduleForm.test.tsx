@@ -37,6 +37,96 @@ const edit = (search = "") =>
 afterEach(() => zoneChoice.set("browser"));
 
 describe("the form of a new schedule", () => {
+  it("says what is wrong with a field when it is left, in its own words, and no more while it is mended", async () => {
+    const asked = stubServer({ ...lists, "GET /api/channels": { items: [{ name: "phone", url: "json://x", error: null }] } });
+    open();
+    await screen.findByLabelText("Name");
+    const leave = (label: string, value: string): void => {
+      const field = screen.getByLabelText(label);
+      fill(field, value);
+      fireEvent.blur(field);
+    };
+    await screen.findByRole("button", { name: "phone", hidden: true });
+    const nonsense: Record<string, string> = {
+      "Catch-up window": "1y",
+      "Catch-up cap": "many",
+      Retry: "-1",
+      "First delay": "soon",
+      "Longest delay": "90",
+      Timeout: "five minutes",
+      Priority: "high",
+      "Gate timeout": "long",
+      "Dollars a run": "much",
+      "Dollars a day": "0",
+      "Runs a day": "2.5",
+      Notify: "fax=failed",
+      "Keep for": "ever",
+      "Keep at most": "0",
+      "Runs left": "0",
+      Nice: "20",
+      Memory: "much",
+    };
+    for (const [label, value] of Object.entries(nonsense)) leave(label, value);
+    const errorOf = (label: string) =>
+      document.getElementById(`${screen.getByLabelText(label).id}-error`)?.textContent ?? null;
+    for (const label of Object.keys(nonsense)) expect(errorOf(label)).toMatch(new RegExp(`^${label} `));
+    expect(errorOf("Catch-up window")).toBe("Catch-up window is a length of time, such as 90s, 5m, 1h30m or 2d.");
+    expect(errorOf("Longest delay")).toBe("Longest delay needs a unit, such as 90s or 90m.");
+    expect(errorOf("Retry")).toBe("Retry is a whole number from 0, such as 3.");
+    expect(errorOf("Runs left")).toBe("Runs left is a whole number from 1, such as 3.");
+    expect(errorOf("Notify")).toBe("Notify names fax, which is no channel. Choose from phone.");
+    fill(screen.getByLabelText("Retry"), "2");
+    expect(errorOf("Retry")).toBeNull();
+    await userEvent.click(screen.getByText("Create schedule"));
+    expect(Object.keys(nonsense).filter((label) => errorOf(label) === null)).toEqual(["Retry"]);
+    expect(errorOf("Command")).toBe("Enter a command, such as echo hello.");
+    expect(errorOf("Name")).toBe("Enter a name, such as backup.");
+    expect(asked.filter((each) => each.method === "POST")).toEqual([]);
+  });
+
+  it("offers the tasks that can be run, and none that only a schedule names", async () => {
+    const task = { schedules: [], schedule_count: 1, nodes: [], app: false };
+    stubServer({
+      ...lists,
+      "GET /api/tasks": { items: [{ ...task, name: "mail", app: true }, { ...task, name: "nosuch" }] },
+    });
+    open();
+    await userEvent.click(await screen.findByRole("tab", { name: "Task" }));
+    const offered = () => [...document.querySelectorAll("datalist#known-tasks option")].map((each) => each.getAttribute("value"));
+    await waitFor(() => expect(offered()).toEqual(["mail"]));
+    fill(screen.getByRole("combobox", { name: "Task" }), "nosuch");
+    expect(await screen.findByText(/No node knows this task/)).toBeTruthy();
+  });
+
+  it("has a failed check at its field, and no gate timeout without a gate", async () => {
+    const checks = { disk: "no check of this name is registered here" };
+    const refused = problem(409, "checks failed", { checks });
+    stubServer({ ...lists, "GET /api/timings/preview": preview, "POST /api/schedules": refused });
+    open();
+    fill(await screen.findByLabelText("Name"), "a");
+    fill(screen.getByLabelText("Timing"), "every 5m");
+    fill(screen.getByLabelText("Command"), "true");
+    fill(screen.getByLabelText("Checks"), "disk");
+    fill(screen.getByLabelText("Gate timeout"), "10s");
+    await userEvent.click(screen.getByText("Create schedule"));
+    expect(await screen.findByText(/^Gate timeout does nothing without a gate/)).toBeTruthy();
+    fill(screen.getByLabelText("Gate timeout"), "");
+    await userEvent.click(screen.getByText("Create schedule"));
+    const field = screen.getByLabelText("Checks");
+    await waitFor(() => expect(document.getElementById(`${field.id}-error`)?.textContent).toBe(`disk: ${checks.disk}`));
+  });
+
+  it("tells what the server says of a policy by the label of its field", async () => {
+    const errors = [{ field: "policy.silent", message: "silent cannot be zero", hint: "give 30s", position: null }];
+    stubServer({ ...lists, "GET /api/timings/preview": preview, "POST /api/schedules": problem(422, "no", { errors }) });
+    open();
+    fill(await screen.findByLabelText("Name"), "a");
+    fill(screen.getByLabelText("Timing"), "every 5m");
+    fill(screen.getByLabelText("Command"), "true");
+    await userEvent.click(screen.getByText("Create schedule"));
+    expect(await screen.findByText(/^Silent cannot be zero/)).toBeTruthy();
+  });
+
   it("creates one from a typed timing, with the preview of the server, and only if the name is free", async () => {
     const asked = stubServer({
       ...lists,
@@ -178,24 +268,25 @@ describe("the form of a new schedule", () => {
     const refused = problem(422, "no", {
       errors: [
         { field: "policy.timeout", message: "timeout 'x' is not a duration" },
-        { field: "work.command", message: "the command is empty", hint: "such as echo hello" },
+        { field: "work.command", message: "the command is no command", hint: "such as echo hello" },
       ],
     });
     stubServer({ ...lists, "GET /api/timings/preview": preview, "POST /api/schedules": refused });
     open();
     const user = userEvent.setup();
     fill(await screen.findByLabelText("Name"), "a");
+    fill(screen.getByLabelText("Command"), "x");
     await user.click(screen.getByText("6h"));
     await user.click(screen.getByText("Create schedule"));
-    expect(await screen.findByText("the command is empty")).toBeTruthy();
-    expect(screen.getByText("timeout 'x' is not a duration")).toBeTruthy();
+    expect(await screen.findByText("the command is no command")).toBeTruthy();
+    expect(screen.getByText("Timeout 'x' is not a duration")).toBeTruthy();
     const command = screen.getByLabelText("Command");
     await waitFor(() => expect(document.activeElement).toBe(command));
     // Mending the first does not take the focus to the second.
     await user.type(command, "echo");
-    expect(screen.queryByText("the command is empty")).toBeNull();
+    expect(screen.queryByText("the command is no command")).toBeNull();
     expect(document.activeElement).toBe(command);
-    expect(screen.getByLabelText<HTMLTextAreaElement>("Command").value).toBe("echo");
+    expect(screen.getByLabelText<HTMLTextAreaElement>("Command").value).toBe("xecho");
   });
 
   it("says that the name is taken, and asks nothing of the server without a name", async () => {

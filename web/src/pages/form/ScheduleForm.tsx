@@ -1,7 +1,7 @@
 /** The form of a new or an existing schedule. */
 
 import { useNavigate } from "@tanstack/react-router";
-import { type FormEvent, useEffect, useRef, useState } from "react";
+import { type FocusEvent, type FormEvent, useEffect, useRef, useState } from "react";
 import { useMay } from "@/api/queries/me";
 import { useProjects } from "@/api/queries/projects";
 import type { Kind, Schedule } from "@/api/types";
@@ -61,6 +61,10 @@ export function ScheduleForm({ schedule, initial, kinds, fix = false, onReload }
     setValues((before) => ({ ...before, ...changes }));
     for (const field of Object.keys(changes)) saving.clear(field);
   }
+  /** A field that is left is checked. One that is empty is not: it may be what comes next. */
+  function check({ target }: FocusEvent<HTMLFormElement, HTMLElement>): void {
+    if ("name" in target && "value" in target && String(target.value).trim() !== "") saving.check(String(target.name), values);
+  }
   function leave(saved: Schedule): void {
     guard.allow();
     if (saved.enabled && saved.broken !== null)
@@ -89,7 +93,7 @@ export function ScheduleForm({ schedule, initial, kinds, fix = false, onReload }
   const { errors } = saving;
   const title = schedule === null ? "New schedule" : `Edit ${schedule.name}`;
   return (
-    <form ref={form} onSubmit={(event) => void submit(event)} noValidate>
+    <form ref={form} onSubmit={(event) => void submit(event)} onBlur={check} noValidate>
       <PageHeader
         title={title}
         crumbs={[

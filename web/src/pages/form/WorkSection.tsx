@@ -1,5 +1,5 @@
 import type { ReactNode } from "react";
-import { useTasks } from "@/api/queries/tasks";
+import { useKnownTasks } from "@/api/queries/tasks";
 import type { FieldProblem, Kind } from "@/api/types";
 import { TextArea, TextField } from "@/components/Field";
 import { Segmented } from "@/components/Segmented";
@@ -267,12 +267,11 @@ function Http({ work, bind, onChange, errors }: Omit<Props, "kinds"> & { bind: B
 }
 
 function Task({ work, bind }: { work: WorkValues; bind: Bind }) {
-  const tasks = useTasks().data?.items;
-  const known = tasks?.some((task) => task.name === work.task && (task.app || task.nodes.length > 0));
+  const tasks = useKnownTasks();
   const hint =
     tasks === undefined || work.task === ""
       ? "A Python function that a node has registered."
-      : known === true
+      : tasks.includes(work.task)
         ? undefined
         : "No node knows this task at the moment; its runs wait until one does.";
   return (
@@ -282,13 +281,13 @@ function Task({ work, bind }: { work: WorkValues; bind: Bind }) {
         list="known-tasks"
         autoComplete="off"
         spellCheck={false}
-        placeholder={tasks?.[0]?.name ?? "send_report"}
+        placeholder={tasks?.[0] ?? "send_report"}
         hint={hint}
         {...bind("task")}
       />
       <datalist id="known-tasks">
-        {tasks?.map((task) => (
-          <option key={task.name} value={task.name} />
+        {tasks?.map((name) => (
+          <option key={name} value={name} />
         ))}
       </datalist>
       <div className="grid gap-3 sm:grid-cols-2">

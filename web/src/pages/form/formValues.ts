@@ -1,8 +1,10 @@
 // What the form holds, as texts; from a schedule to these and from these to a request.
 
 import type { Kind, NewSchedule, Schedule, ScheduleChanges } from "@/api/types";
+import { type Channels, policyProblems } from "./policyChecks";
 import { NO_POLICY, policyRequest, policyValues, standardTimeout } from "./policyFields";
 import type { PolicyValues } from "./policyGroups";
+import { workProblems } from "./workChecks";
 import type { LocalErrors } from "./workTexts";
 import { NEW_WORK, type WorkValues, workRequest, workValues } from "./workValues";
 
@@ -49,8 +51,8 @@ export function kindsOf(...values: FormValues[]): Kind[] {
 }
 
 /** The request for a new schedule, and what can be seen to be wrong without asking the server. */
-export function newRequest(values: FormValues): { body: NewSchedule; errors: LocalErrors } {
-  const errors: LocalErrors = {};
+export function newRequest(values: FormValues, channels?: Channels): { body: NewSchedule; errors: LocalErrors } {
+  const errors: LocalErrors = { ...workProblems(values.work), ...policyProblems(values.policy, NO_POLICY, channels) };
   const policy = policyRequest(values.policy, NO_POLICY, values.work);
   const body: NewSchedule = {
     name: values.name.trim(),
@@ -68,15 +70,22 @@ export function newRequest(values: FormValues): { body: NewSchedule; errors: Loc
 }
 
 /** Only what was changed, so that an edit does not undo somebody else's of another field. */
-export function changeRequest(values: FormValues, before: FormValues): { body: ScheduleChanges; errors: LocalErrors } {
-  const errors: LocalErrors = {};
+export function changeRequest(
+  values: FormValues,
+  before: FormValues,
+  channels?: Channels,
+): { body: ScheduleChanges; errors: LocalErrors } {
+  const errors: LocalErrors = policyProblems(values.policy, before.policy, channels);
   const body: ScheduleChanges = {};
   if (values.timing.trim() !== before.timing) body.timing = values.timing.trim();
   if (values.zone !== before.zone) body.zone = values.zone;
   if (values.project !== before.project) body.project = values.project === "" ? null : values.project;
   if (values.note.trim() !== before.note) body.note = values.note.trim() === "" ? null : values.note.trim();
   if (values.enabled !== before.enabled) body.enabled = values.enabled;
-  if (JSON.stringify(values.work) !== JSON.stringify(before.work)) body.work = workRequest(values.work, errors);
+  if (JSON.stringify(values.work) !== JSON.stringify(before.work)) {
+    Object.assign(errors, workProblems(values.work));
+    body.work = workRequest(values.work, errors);
+  }
   const policy = policyRequest(values.policy, before.policy, values.work);
   // The stored timeout is that of the old kind of work; a new kind begins with its own.
   if (values.work.kind !== before.work.kind && values.policy.timeout.trim() === "") {

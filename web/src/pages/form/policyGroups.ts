@@ -17,7 +17,10 @@ export interface PolicyField {
   help: string;
   /** What holds when the field is empty, as it is shown. */
   standard: string;
-  type: "text" | "whole" | "number" | "flag" | "names" | "command" | "choice";
+  type: "text" | "duration" | "whole" | "number" | "flag" | "names" | "command" | "choice";
+  /** Of a whole number. */
+  least?: number;
+  most?: number;
   /** “none” may be given. */
   nullable: boolean;
   /** Without it, its value is none. */

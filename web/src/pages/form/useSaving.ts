@@ -2,10 +2,12 @@
 
 import { useState } from "react";
 import { ProblemError } from "@/api/client";
+import { useChannels } from "@/api/queries/channels";
 import { type Seen, fetchSchedule, useChangeSchedule, useCreateSchedule } from "@/api/queries/schedules";
-import type { Schedule } from "@/api/types";
+import type { FieldProblem, Schedule } from "@/api/types";
 import { type FieldErrors, placeErrors } from "./fieldErrors";
 import { type FormValues, changeRequest, newRequest } from "./formValues";
+import { inLabels } from "./policyChecks";
 import type { LocalErrors } from "./workTexts";
 import { fieldOrder } from "./fieldOrder";
 
@@ -23,6 +25,8 @@ export interface Saving {
   save: (values: FormValues) => Promise<Schedule | null>;
   saveOver: (values: FormValues) => Promise<Schedule | null>;
   clear: (field: string) => void;
+  /** Somebody leaves a field: what can be seen to be wrong with it is told at once. */
+  check: (field: string, values: FormValues) => void;
 }
 
 interface Given {
@@ -35,9 +39,12 @@ interface Given {
 const local = (errors: LocalErrors): FieldErrors =>
   Object.fromEntries(Object.entries(errors).map(([field, message]) => [field, { field, message }]));
 
+const inWords = (told: FieldProblem): FieldProblem => ({ ...told, message: inLabels(told.message) });
+
 export function useSaving({ schedule, initial, fix }: Given): Saving {
   const create = useCreateSchedule();
   const change = useChangeSchedule(schedule?.name ?? "");
+  const channels = useChannels().data?.items.map((channel) => channel.name);
   const [errors, setErrors] = useState<FieldErrors>({});
   const [answers, setAnswers] = useState(0);
   const [problem, setProblem] = useState<unknown>(null);
@@ -48,11 +55,11 @@ export function useSaving({ schedule, initial, fix }: Given): Saving {
     if (Object.keys(found).length > 0) setAnswers((before) => before + 1);
   }
   function making(values: FormValues) {
-    const { body, errors: wrong } = newRequest(values);
+    const { body, errors: wrong } = newRequest(values, channels);
     return { errors: wrong, store: () => create.mutateAsync(body) };
   }
   function changing(held: Schedule, values: FormValues, wanted: Seen | null) {
-    const { body: changes, errors: wrong } = changeRequest(values, initial);
+    const { body: changes, errors: wrong } = changeRequest(values, initial, channels);
     // In one request: what is refused to be switched on is not changed either.
     const body = fix ? { ...changes, enabled: values.enabled } : changes;
     const isEmpty = Object.keys(body).length === 0;
@@ -91,9 +98,12 @@ export function useSaving({ schedule, initial, fix }: Given): Saving {
     } else if (error.status === 412 && schedule !== null) {
       await fetchSchedule(schedule.name).then(setTheirs, setProblem);
     } else {
-      const placed = placeErrors(error.problem.errors ?? [], fieldOrder(values.work));
-      tell(placed.fields);
-      if (Object.keys(placed.fields).length === 0 || placed.others.length > 0) setProblem(error);
+      const failed = Object.entries(error.problem.checks ?? {}).map(([name, reason]) => `${name}: ${reason}`);
+      const ofChecks = failed.length > 0 ? [{ field: "policy.checks", message: failed.join("; ") }] : [];
+      const placed = placeErrors([...(error.problem.errors ?? []), ...ofChecks], fieldOrder(values.work));
+      tell(Object.fromEntries(Object.entries(placed.fields).map(([name, told]) => [name, inWords(told)])));
+      if (Object.keys(placed.fields).length === 0 || placed.others.length > 0 || failed.length > 0)
+        setProblem(error);
     }
   }
 
@@ -110,6 +120,12 @@ export function useSaving({ schedule, initial, fix }: Given): Saving {
       if (!(field in errors)) return;
       const { [field]: _gone, ...rest } = errors;
       setErrors(rest);
+    },
+    check: (field, values) => {
+      const { errors: wrong } =
+        schedule === null ? newRequest(values, channels) : changeRequest(values, initial, channels);
+      const message = wrong[field];
+      if (message !== undefined) setErrors((before) => ({ ...before, [field]: { field, message } }));
     },
   };
 }

@@ -63,7 +63,7 @@ function Opened({ incident }: { incident: Incident }) {
 function Detail({ incident }: { incident: IncidentDetail }) {
   return (
     <div className="flex flex-col gap-3 text-sm">
-      <dl className="grid grid-cols-[auto_1fr] gap-x-6 gap-y-1">
+      <dl className="grid grid-cols-[auto_minmax(0,1fr)] gap-x-6 gap-y-1">
         <dt className="text-muted">Opened</dt>
         <dd>
           <Time at={incident.opened_at} seconds />
@@ -122,7 +122,7 @@ function Detail({ incident }: { incident: IncidentDetail }) {
         {incident.reason !== null && (
           <>
             <dt className="text-muted">Reason</dt>
-            <dd className="break-words">{incident.reason}</dd>
+            <dd className="max-h-60 overflow-y-auto">{incident.reason}</dd>
           </>
         )}
       </dl>

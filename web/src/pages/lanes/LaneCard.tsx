@@ -71,7 +71,7 @@ export function LaneCard({ lane }: { lane: Lane }) {
     >
       <div className="flex items-center gap-4">
         <LaneGauge lane={lane} />
-        <dl className="grid min-w-0 flex-1 grid-cols-[auto_1fr] gap-x-3 gap-y-1 text-sm">
+        <dl className="grid min-w-0 flex-1 grid-cols-[auto_minmax(0,1fr)] gap-x-3 gap-y-1 text-sm">
           <dt className="text-muted">Limit</dt>
           <dd>
             <LaneLimit lane={lane} />

@@ -37,7 +37,7 @@ export function NodeCard({ node }: { node: Node }) {
       }
       actions={<DrainButton node={node} />}
     >
-      <dl className="grid grid-cols-[auto_1fr] gap-x-4 gap-y-1.5 text-sm">
+      <dl className="grid grid-cols-[auto_minmax(0,1fr)] gap-x-4 gap-y-1.5 text-sm">
         <dt className="text-muted">Host</dt>
         <dd className="break-all">
           {node.host} <span className="text-xs text-muted">process {node.pid}</span>
@@ -50,10 +50,14 @@ export function NodeCard({ node }: { node: Node }) {
         <dd>
           <Ago at={node.started_at} />
         </dd>
-        <dt className="text-muted">Slots</dt>
-        <dd>
-          <Slots node={node} />
-        </dd>
+        {node.state !== "lost" && (
+          <>
+            <dt className="text-muted">Slots</dt>
+            <dd>
+              <Slots node={node} />
+            </dd>
+          </>
+        )}
         <dt className="text-muted">Services</dt>
         <dd>
           <Services services={node.services} />

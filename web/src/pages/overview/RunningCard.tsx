@@ -40,6 +40,7 @@ export function RunningCard({ runs, total }: RunningCardProps) {
         text="The work is told to stop, and is ended if it does not. The run is not retried."
         action="Cancel run"
         danger
+        enter
         onConfirm={async () => {
           if (stopping !== null) await cancel.mutateAsync({ id: stopping.id });
         }}

@@ -15,6 +15,7 @@ import { SkeletonCards } from "@/components/Skeleton";
 import { plainText } from "@/components/output/ansi";
 import { AttemptList } from "@/components/output/AttemptList";
 import { ErrorText } from "@/components/output/ErrorText";
+import { shortened } from "@/components/output/shortened";
 import { OutputView } from "@/components/output/OutputView";
 import { StateTimeline } from "@/components/output/StateTimeline";
 import { useOutput } from "@/components/output/useOutput";
@@ -29,6 +30,8 @@ import { RunProgress } from "./RunProgress";
 import { RunRelations } from "./RunRelations";
 import { Totals } from "./Totals";
 
+/** Characters of a reason above its error. */
+const SUMMARY = 200;
 const LIST = { label: "All runs", to: "/runs" };
 
 export function RunPage() {
@@ -102,7 +105,7 @@ function Loaded({ run }: { run: Run }) {
           {run.error !== null && (
             <Card title="Error">
               <div className="-mt-2">
-                <ErrorText text={run.error} />
+                <ErrorText text={run.error} whole />
               </div>
             </Card>
           )}
@@ -152,7 +155,9 @@ function OfSchedule({ name, removed }: { name: string; removed: boolean }) {
 function Reason({ run }: { run: Run }) {
   if (run.reason === run.error) return null;
   const tone = run.state === "failed" ? "bad" : look(shownState(run)).tone === "warn" ? "warn" : "info";
-  const said = plainText(run.reason ?? "");
+  // All of a long one is in the error.
+  const reason = plainText(run.reason ?? "");
+  const said = run.error === null ? reason : shortened(reason, SUMMARY);
   if (!hasEnded(run.state)) return <Banner tone={tone} title={said} />;
   // `cancelled by ada` begins with the state: it is not said twice.
   const state = run.cancelled_by === null ? run.state : `${run.state} by ${run.cancelled_by}`;

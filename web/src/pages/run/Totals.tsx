@@ -27,7 +27,7 @@ export function Totals({ totals }: { totals: Record<string, number> }) {
         <div
           key={name}
           className={classes(
-            "rounded-md border border-line px-2.5 py-1.5",
+            "min-w-0 rounded-md border border-line px-2.5 py-1.5",
             name === "errors" && value > 0 && "border-bad/40 bg-bad-soft",
           )}
         >

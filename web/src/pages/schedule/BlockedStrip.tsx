@@ -2,7 +2,7 @@
  *  the button and the command that end it. */
 
 import { Link } from "@tanstack/react-router";
-import { Fragment, useState } from "react";
+import { Fragment, type ReactNode, useState } from "react";
 import { type Pressed, useUnblock } from "@/api/queries/blocking";
 import { useMay } from "@/api/queries/me";
 import { useRun } from "@/api/queries/runs";
@@ -27,17 +27,26 @@ interface Props {
   zone: string | null;
   /** Of a schedule: its switch asks and tells as everywhere. */
   turning?: Turning;
+  /** What else can be done about it. */
+  actions?: ReactNode;
+  /** What more there is to it. */
+  children?: ReactNode;
 }
 
-export function BlockedStrip({ blocked, zone, turning }: Props) {
+export function BlockedStrip({ blocked, zone, turning, actions, children }: Props) {
   const shownIn = useZone().resolve(zone ?? "UTC");
   const now = useNow(60_000);
   const told = inZone(plainText(blocked.sentence), shownIn, now);
   return (
     <Banner
-      tone={CALM.has(blocked.cause) ? "info" : "warn"}
+      tone={toneOf(blocked)}
       title={`${told.charAt(0).toUpperCase()}${told.slice(1)}`}
-      actions={blocked.action !== null && <Ending key={blocked.action.verb} action={blocked.action} turning={turning} />}
+      actions={
+        <>
+          {blocked.action !== null && <Ending key={blocked.action.verb} action={blocked.action} turning={turning} />}
+          {actions}
+        </>
+      }
     >
       {(blocked.chain.length > 1 || blocked.command !== null) && (
         <div className="mt-1 flex flex-wrap items-center gap-x-3 gap-y-1.5">
@@ -45,9 +54,12 @@ export function BlockedStrip({ blocked, zone, turning }: Props) {
           {blocked.command !== null && <Command text={blocked.command} />}
         </div>
       )}
+      {children}
     </Banner>
   );
 }
+
+const toneOf = ({ cause }: BlockedBy) => (cause === "broken" ? "bad" : CALM.has(cause) ? "info" : "warn");
 
 /** From what is blocked to the root of it. */
 function Way({ chain }: Pick<BlockedBy, "chain">) {

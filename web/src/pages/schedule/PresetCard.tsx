@@ -9,6 +9,9 @@ import { Preset } from "../form/Preset";
 import { PRESETS, isPreset } from "../form/timingText";
 import type { Turning } from "../schedules/useTurning";
 
+/** What broke it would be forgotten, and no press could bring it back. */
+const BROKEN = "It is broken: fix it and re-enable it first.";
+
 export function PresetCard({ schedule, turning }: { schedule: Schedule; turning: Turning }) {
   const may = useMay("operator");
   const change = useChangeSchedule(schedule.name);
@@ -16,46 +19,58 @@ export function PresetCard({ schedule, turning }: { schedule: Schedule; turning:
   const disable = useDisable();
   const say = useToast();
   const problem = useProblemToast();
-  const { name, enabled, timing: before } = schedule;
+  const { name, enabled, timing: before, off_note: note } = schedule;
+  const isBroken = !enabled && schedule.broken !== null;
 
   /** First the timing: a schedule that is switched on begins with the one that was chosen. */
-  async function set(timing: string, on: boolean): Promise<void> {
+  async function set(timing: string): Promise<void> {
     if (timing !== before) await change.mutateAsync({ changes: { timing } });
-    if (on && !enabled) await enable.mutateAsync({ ref: name });
+    if (!enabled) await enable.mutateAsync({ ref: name });
   }
-  async function takeBack(): Promise<void> {
-    await change.mutateAsync({ changes: { timing: before } });
-    if (!enabled) await disable.mutateAsync({ ref: name, keepRetries: true });
+  /** As it was: off first, so that nothing is due by a timing that nobody chose for it. */
+  async function takeBack(timing: string): Promise<void> {
+    if (!enabled) await disable.mutateAsync({ ref: name, note: note ?? undefined, keepRetries: true });
+    if (timing !== before) await change.mutateAsync({ changes: { timing: before } });
   }
-  const undo = () => void takeBack().catch(problem(`${name} could not be set back`));
+  const undone = (undo: () => Promise<unknown>) => ({
+    label: "Undo",
+    run: () => void undo().catch(problem(`${name} could not be set back`)),
+  });
   function choose(label: string, timing: string): void {
-    set(timing, true).then(
-      () => say({ title: `${name} runs ${label} after it has finished`, action: { label: "Undo", run: undo } }),
+    set(timing).then(
+      () => say({ title: `${name} runs ${label} after it has finished`, action: undone(() => takeBack(timing)) }),
       problem(`The timing of ${name} could not be changed`),
     );
   }
-  const busy = change.isPending || enable.isPending ? "It is being changed." : may.reason;
+  /** What waits for another attempt goes on: a press that is taken back must not have cancelled it. */
+  function turnOff(): void {
+    if (isBroken) turning.turn({ name, to: "off" });
+    if (!enabled) return;
+    disable.mutateAsync({ ref: name, keepRetries: true }).then(
+      () => say({ title: `${name} is off`, action: undone(() => enable.mutateAsync({ ref: name })) }),
+      problem(`${name} could not be switched off`),
+    );
+  }
+  const isBusy = change.isPending || enable.isPending || disable.isPending;
+  const busy = isBusy ? "It is being changed." : may.reason;
 
   return (
     <Card title="How often">
       <div role="group" aria-label="How often" className="-mt-1 flex flex-wrap gap-1.5">
-        <Preset
-          label="Off"
-          pressed={!enabled}
-          why={busy}
-          onClick={() => turning.turn({ name, to: enabled ? "off" : "on" })}
-        />
+        <Preset label="Off" pressed={!enabled && !isBroken} why={busy} onClick={turnOff} />
         {PRESETS.map(({ label, text }) => (
           <Preset
             key={label}
             label={label}
             pressed={enabled && isPreset(before, text)}
-            why={busy}
+            why={busy ?? (isBroken ? BROKEN : undefined)}
             onClick={() => !(enabled && isPreset(before, text)) && choose(label, text)}
           />
         ))}
       </div>
-      <p className="mt-2 text-xs text-muted">So long after the last run has finished; nothing overlaps.</p>
+      <p className="mt-2 text-xs text-muted">
+        {isBroken ? BROKEN : "So long after the last run has finished; nothing overlaps."}
+      </p>
     </Card>
   );
 }

@@ -33,9 +33,10 @@ export function ScheduleActions({ schedule, turning, onRuns }: Props) {
   const close = () => setOpen(null);
   const { name } = schedule;
   const declared = schedule.owner === "code" && schedule.origin !== null && !schedule.orphaned;
-  const roomy: MenuAction[] = [
-    { label: "Backfill…", icon: "history", onSelect: () => setOpen("backfill"), why: may.reason },
-  ];
+  // What follows others has no due times of its own that could be made up for.
+  const roomy: MenuAction[] = schedule.follows
+    ? []
+    : [{ label: "Backfill…", icon: "history", onSelect: () => setOpen("backfill"), why: may.reason }];
   if (schedule.enabled) {
     const pause = () => turning.turn({ name, to: "off" });
     roomy.unshift({ label: "Pause…", icon: "pause", onSelect: pause, why: may.reason });

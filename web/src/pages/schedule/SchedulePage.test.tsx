@@ -64,6 +64,57 @@ describe("the page of a schedule", () => {
     await waitFor(() => expect(sent()).toEqual([{ timing: "every 3h after finish" }, { timing: "daily 03:00" }]));
   });
 
+  it("has no backfill where others say when it is due", async () => {
+    stubServer({ ...answers, "GET /api/schedules/backup": { ...schedule, follows: true, timing: "after import" } });
+    open();
+    await screen.findByRole("button", { name: "Pause…" });
+    expect(screen.queryByRole("button", { name: "Backfill…" })).toBeNull();
+  });
+
+  const sentTo = (asked: Asked[]) =>
+    asked.filter((each) => each.method !== "GET").map((each) => [each.path.split("/").at(-1), each.body]);
+
+  it("is off again with its reason when a preset that switched it on is taken back", async () => {
+    const off = { ...schedule, timing: "daily 03:00", state: "off", enabled: false, off_note: "do not touch" };
+    const asked = stubServer({
+      ...answers,
+      "GET /api/schedules/backup": off,
+      "PATCH /api/schedules/backup": off,
+      "POST /api/schedules/backup/enable": off,
+      "POST /api/schedules/backup/disable": off,
+    });
+    open();
+    const often = await screen.findByRole("group", { name: "How often" });
+    await userEvent.click(within(often).getByText("12h"));
+    fireEvent.click(await screen.findByText("Undo"));
+    await waitFor(() =>
+      expect(sentTo(asked)).toEqual([
+        ["backup", { timing: "every 12h after finish" }],
+        ["enable", undefined],
+        ["disable", { note: "do not touch", keep_retries: true }],
+        ["backup", { timing: "daily 03:00" }],
+      ]),
+    );
+  });
+
+  it("is off with one press, which can be taken back", async () => {
+    const asked = stubServer({
+      ...answers,
+      "POST /api/schedules/backup/disable": schedule,
+      "POST /api/schedules/backup/enable": schedule,
+    });
+    open();
+    const often = await screen.findByRole("group", { name: "How often" });
+    await userEvent.click(within(often).getByText("Off"));
+    fireEvent.click(await screen.findByText("Undo"));
+    await waitFor(() =>
+      expect(sentTo(asked)).toEqual([
+        ["disable", { keep_retries: true }],
+        ["enable", undefined],
+      ]),
+    );
+  });
+
   it("says that it is queued while none of its work is running", async () => {
     stubServer({ ...answers, "GET /api/schedules/backup": { ...schedule, running: 1, queued: 1 } });
     open();
@@ -167,6 +218,8 @@ describe("the page of a schedule", () => {
     await userEvent.keyboard("{Escape}");
     await userEvent.click(button);
     expect(await screen.findByText("Pause backup?")).toBeTruthy();
+    expect(screen.getByRole("switch", { name: "Let retries go on" }).getAttribute("aria-checked")).toBe("false");
+    expect(screen.getByText("Let a run that waits for another attempt go on; else it is cancelled")).toBeTruthy();
     await userEvent.type(screen.getByLabelText("Reason (optional)"), "moving house");
     await userEvent.click(screen.getByRole("button", { name: "Pause schedule" }));
     expect(await screen.findByText("backup is off")).toBeTruthy();
@@ -291,6 +344,15 @@ describe("the page of a schedule", () => {
       broken: "3 scheduled runs failed in a row; the last: \u001b[31mdisk full\u001b[0m",
       next_run_at: null,
       next_run_reason: "broken: …",
+      blocked_by: {
+        cause: "broken",
+        sentence: "schedule 'backup' is broken: 3 scheduled runs failed in a row; the last: \u001b[31mdisk full\u001b[0m",
+        since: null,
+        until: null,
+        command: "ostinato schedule enable backup",
+        action: { verb: "schedule.enable", target: "backup", label: "Re-enable", arguments: {} },
+        chain: [],
+      },
     };
     const asked = stubServer({
       ...answers,
@@ -300,7 +362,16 @@ describe("the page of a schedule", () => {
       }),
     });
     open();
-    expect(await screen.findByText("Broken: 3 scheduled runs failed in a row; the last: disk full")).toBeTruthy();
+    expect(await screen.findByText("Schedule 'backup' is broken: 3 scheduled runs failed in a row; the last: disk full")).toBeTruthy();
+    expect(await screen.findByText(/^ostinato schedule enable backup/)).toBeTruthy();
+    // A preset would lose the reason, and so would a press on Off without a question.
+    const often = within(screen.getByRole("group", { name: "How often" }));
+    await userEvent.click(often.getByText("12h"));
+    expect(often.getByText("Off").getAttribute("aria-pressed")).toBe("false");
+    await userEvent.click(often.getByText("Off"));
+    expect(await screen.findByText("Pause backup?")).toBeTruthy();
+    await userEvent.keyboard("{Escape}");
+    expect(asked.every((each) => each.method === "GET")).toBe(true);
     expect(screen.getByText("Fix and re-enable").getAttribute("href")).toBe("/schedules/backup/edit?fix=1");
     await userEvent.click(screen.getByText("Re-enable"));
     expect(await screen.findByText("backup could not be enabled")).toBeTruthy();

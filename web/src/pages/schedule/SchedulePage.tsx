@@ -19,7 +19,7 @@ import { ScheduleSwitch } from "../schedules/ScheduleSwitch";
 import { stateLook } from "../schedules/scheduleState";
 import { type Turning, useTurning } from "../schedules/useTurning";
 import { BlockedStrip } from "./BlockedStrip";
-import { BrokenBanner } from "./BrokenBanner";
+import { BrokenStrip } from "./BrokenStrip";
 import { CodeChanges } from "./CodeChanges";
 import { HistoryCard } from "./HistoryCard";
 import { PingAddress } from "./PingAddress";
@@ -118,12 +118,12 @@ function Description({ schedule }: { schedule: Schedule }) {
   );
 }
 
-/** What keeps it from running; what broke it is told with its last error. */
+/** What keeps it from running; of a broken one with its last error. */
 function Held({ schedule, turning }: { schedule: Schedule; turning: Turning }) {
   const blocked = schedule.blocked_by ?? null;
-  if (blocked === null || blocked.cause === "broken") {
-    return schedule.broken === null ? null : <BrokenBanner schedule={schedule} turning={turning} />;
-  }
+  if (blocked === null) return null;
+  if (schedule.broken !== null && !schedule.enabled)
+    return <BrokenStrip schedule={schedule} blocked={blocked} turning={turning} />;
   return <BlockedStrip blocked={blocked} zone={schedule.zone} turning={turning} />;
 }
 

@@ -13,7 +13,7 @@ export function TotalsLine({ run }: { run: Run }) {
   return (
     <p className="mt-1 flex flex-wrap gap-x-3 text-xs text-muted">
       {totals.map(([name, value]) => (
-        <span key={name} className={name === "errors" && value > 0 ? "font-medium text-bad" : ""}>
+        <span key={name} className={`min-w-0 ${name === "errors" && value > 0 ? "font-medium text-bad" : ""}`}>
           {totalName(name)} <span className="tabular-nums">{totalText(name, value)}</span>
         </span>
       ))}

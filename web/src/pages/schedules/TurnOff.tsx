@@ -20,7 +20,7 @@ export function TurnOff({ name, onDone }: { name: string; onDone: () => void }) 
     >
       <div className="mt-3 flex items-center gap-2 text-sm">
         <Switch checked={keeps} onChange={setKeeps} label="Let retries go on" />
-        {keeps ? "A run that waits for another attempt goes on." : "A run that waits for another attempt is cancelled."}
+        Let a run that waits for another attempt go on; else it is cancelled
       </div>
     </PauseDialog>
   );

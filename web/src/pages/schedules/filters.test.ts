@@ -7,6 +7,10 @@ describe("filters in the URL", () => {
     expect(filtersOf(searchOf(filters))).toEqual(filters);
   });
 
+  it("know the order by the last failure", () => {
+    expect(queryOf(filtersOf({ sort: "-failed" })).sort).toBe("-failed");
+  });
+
   it("leave out what is the default", () => {
     expect(searchOf({ q: "", sort: "next", state: "off" })).toEqual({ q: undefined, sort: undefined, state: "off" });
     expect(isFiltered(filtersOf({ sort: "name" }))).toBe(false);

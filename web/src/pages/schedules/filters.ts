@@ -8,6 +8,7 @@ export const SORTS = [
   { value: "next", label: "Next due" },
   { value: "name", label: "Name" },
   { value: "-last", label: "Last run" },
+  { value: "-failed", label: "Last failure" },
   { value: "-created", label: "Newest" },
 ] as const;
 
@@ -27,7 +28,7 @@ export function filtersOf(search: Record<string, string | undefined>): Filters {
   for (const name of NAMES) filters[name] = search[name] ?? DEFAULTS[name];
   // Somebody may have typed the URL: an unknown word would only be refused by the server.
   if (!STATES.some((state) => state === filters.state)) filters.state = "";
-  if (!/^-?(next|name|last|created)$/.test(filters.sort)) filters.sort = DEFAULTS.sort;
+  if (!/^-?(next|name|last|failed|created)$/.test(filters.sort)) filters.sort = DEFAULTS.sort;
   return filters;
 }
 

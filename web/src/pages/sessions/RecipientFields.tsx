@@ -2,7 +2,7 @@
 
 import { useId } from "react";
 import { useProjects } from "@/api/queries/projects";
-import { useTasks } from "@/api/queries/tasks";
+import { useKnownTasks } from "@/api/queries/tasks";
 import type { FieldProblem } from "@/api/types";
 import { TextArea, TextField } from "@/components/Field";
 import { Select } from "@/components/Select";
@@ -20,7 +20,7 @@ export function RecipientFields(props: RecipientFieldsProps) {
 }
 
 function TaskFields({ draft, onDraft, fields }: RecipientFieldsProps) {
-  const tasks = useTasks().data?.items ?? [];
+  const tasks = useKnownTasks() ?? [];
   const list = useId();
   return (
     <>
@@ -35,8 +35,8 @@ function TaskFields({ draft, onDraft, fields }: RecipientFieldsProps) {
         onChange={(event) => onDraft({ task: event.target.value })}
       />
       <datalist id={list}>
-        {tasks.map((each) => (
-          <option key={each.name} value={each.name} />
+        {tasks.map((name) => (
+          <option key={name} value={name} />
         ))}
       </datalist>
     </>

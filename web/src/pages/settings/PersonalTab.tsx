@@ -45,7 +45,7 @@ export function PersonalTab() {
             )
           }
         >
-          <dl className="grid grid-cols-[auto_1fr] gap-x-6 gap-y-1.5 text-sm">
+          <dl className="grid grid-cols-[auto_minmax(0,1fr)] gap-x-6 gap-y-1.5 text-sm">
             <dt className="text-muted">Name</dt>
             <dd className="font-medium break-all">{me.who}</dd>
             <dt className="text-muted">Role</dt>
