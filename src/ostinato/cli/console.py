@@ -379,5 +379,5 @@ def _wrapped(text: str, width: int) -> list[str]:
     commands = iter(hint.findall(text))
     # One word as long as the command: no control character is left in the text.
     held = hint.sub(lambda found: "\0" * len(found[0]), text)
-    lines = textwrap.wrap(held, width, break_long_words=False)
+    lines = textwrap.wrap(held, width, break_long_words=False, break_on_hyphens=False)
     return [re.sub("\0+", lambda _: next(commands), line) for line in lines]
