@@ -374,10 +374,10 @@ def paragraph(label: Cell, value: Cell) -> None:
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    """Lines of this width; what people copy stays whole and may be longer: commands in hints, paths and addresses."""
+    """Lines of this width; the commands in it stay whole, for people to copy, and may be longer."""
     hint = re.compile(rf"'{re.escape(program.get())} (?:{_WORDS})'?")
     commands = iter(hint.findall(text))
     # One word as long as the command: no control character is left in the text.
     held = hint.sub(lambda found: "\0" * len(found[0]), text)
-    lines = textwrap.wrap(held, width, break_long_words=False, break_on_hyphens=False)
+    lines = textwrap.wrap(held, width, break_long_words=False)
     return [re.sub("\0+", lambda _: next(commands), line) for line in lines]
