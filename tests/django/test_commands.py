@@ -133,6 +133,7 @@ def test_the_whole_command_line_has_the_projects_app_and_settings(project: Proje
     project.ok("ostinato", "schedule", "add", "weekly", "weekly mon 09:00", "--task", "confirm", "--args", "[1]")
     listed = {one["name"]: one for one in json.loads(project.ok("task_schedule", "--json"))}
     assert (listed["weekly"]["zone"], listed["weekly"]["state"]) == ("Europe/Berlin", "on")
+    assert "to end it: manage.py ostinato worker\n" in project.ok("ostinato", "schedule", "show", "weekly")
 
 
 def test_wrong_settings_are_told_by_every_command(tmp_path: Path, project: Project) -> None:

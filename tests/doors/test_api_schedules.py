@@ -244,9 +244,9 @@ def test_a_lane_that_does_not_exist_is_refused_with_those_that_there_are(admin: 
     message = {"task": "hello", "payload": "x", "lane": "zz"}
     (error,) = admin.send("POST", "/api/sessions/dm/messages", json=message).json()["errors"]
     assert (error["field"], error["hint"]) == ("lane", "there are cron, main, subagent, team")
-    assert change(admin, "a", {"policy": {"lane": "cron", "priority": 3}})["policy"]["priority"] == 3
+    assert change(admin, "a", {"policy": {"lane": "cron", "priority": 3}}).json()["policy"]["priority"] == 3
     assert admin.send("PUT", "/api/lanes/zz", json={"limit": 2}).status_code == 200
-    assert change(admin, "a", {"policy": {"lane": "zz"}})["policy"]["lane"] == "zz"
+    assert change(admin, "a", {"policy": {"lane": "zz"}}).json()["policy"]["lane"] == "zz"
 
 
 def test_a_schedule_of_an_unknown_project_is_refused(admin: Client) -> None:

@@ -71,7 +71,7 @@ def test_a_hint_names_the_database_that_was_named_and_is_quoted_for_a_shell(wron
     as_json = wrong_folder("--db", "my jobs.db", "run", "show", "99", "--json")
     assert "'ostinato --db 'my jobs.db' run ls' lists the latest" in as_json.error["error"]
     shown = wrong_folder.ok("--db", "my jobs.db", "doctor", "--app", "jobs:app").out
-    assert "'ostinato --db 'my jobs.db' --app jobs:app up'" in " ".join(shown.split())
+    assert "'ostinato --db 'my jobs.db' --app jobs:app worker'" in shown
 
 
 def test_a_hint_does_not_repeat_what_is_found_anyway(

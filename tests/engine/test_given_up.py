@@ -64,6 +64,9 @@ def test_the_next_due_time_does_not_start_beside_it(app: Ostinato, fake_clock: F
     assert skipped.state is RunState.SKIPPED
     assert skipped.reason == f"the code of run {run.id}, which was given up, was still running (overlap is skip)"
     assert app.health()["given_up"] == 1
+    answer = app.why("nightly").answer
+    assert f"(overlap is skip). Run {run.id} was given up and its code still runs on node" in answer
+    assert "still waits" not in answer
     with pytest.raises(AlreadyActive, match=f"run {run.id} was given up and its code still runs on node"):
         app.schedules.trigger("nightly")
 

@@ -299,3 +299,14 @@ def test_a_run_that_is_under_way_is_only_blocked_by_the_loss_of_its_node() -> No
     lost = found(busy, nodes=[node(state="lost")])
     assert (lost.cause, lost.command) == (BlockedCause.NODE_LOST, "ostinato worker --app jobs:app")
     assert lost.sentence.endswith("no other engine is running to take it over")
+
+
+def test_what_nothing_else_ends_ends_with_the_run_that_has_it() -> None:
+    retried = run(id=RunId(3), ready_at=from_micros(NOW + 30), cause=Cause.RAISED, reason="attempt 1 of 4 failed")
+    before = FirstActive(sessions={"chat": retried})
+    blocked = found(run(session="chat", waiting=True), first=before)
+    assert (blocked.cause, blocked.command) == (BlockedCause.RETRY, "ostinato run cancel 3")
+    assert blocked.action == Action(Verb.CANCEL_RUN, "3", "Cancel run 3")
+    assert found(retried).command is None
+    paused = found(run(session="chat", waiting=True), first=FirstActive(sessions={"chat": run(id=RunId(3))}), nodes=[])
+    assert (paused.cause, paused.command) == (BlockedCause.NO_ENGINE, "ostinato worker --app jobs:app")

@@ -374,7 +374,7 @@ def paragraph(label: Cell, value: Cell) -> None:
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    """Lines of this width; what people copy stays whole and may be longer: commands in hints, paths and addresses."""
+    """Lines of this width; the commands in it stay whole, for people to copy, and may be longer."""
     hint = re.compile(rf"'{re.escape(program.get())} (?:{_WORDS})'?")
     commands = iter(hint.findall(text))
     # One word as long as the command: no control character is left in the text.

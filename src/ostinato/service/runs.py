@@ -250,7 +250,8 @@ class RunService:
         return await self._store.runs.related_runs((await self.get(id)).id)
 
     async def blocked_by(self, id: RunLike) -> BlockedBy | None:
-        """What keeps it from starting, followed to its root, as of now; None if it is not queued, or about to start."""
+        """What keeps it from starting or, where its node was lost, from going on, followed to its root, as of now; None
+        if nothing does."""
         return await self._blocking.of_run(await self.get(id))
 
     async def given_up(self) -> Sequence[GivenUp]:
