@@ -28,6 +28,15 @@ await scenario(async ({ page, logIn, cli }) => {
       left.push(...(await leavesItsBox(page)).map((what) => `${path.replace(NAME, "NAME")} at ${width} pixels: ${what}`));
     }
   }
+  // On the screen of a phone still.
+  for (const [path, item] of [[`/schedules/${NAME}`, /^Why/], [`/schedules/${NAME}`, "Remove…"], ["/schedules/paused", /^Why/]]) {
+    await page.goto(path);
+    await page.getByRole("button", { name: "More actions" }).click();
+    await page.getByRole("menuitem", { name: item }).click();
+    await page.getByRole("dialog").waitFor();
+    await page.waitForLoadState("networkidle");
+    left.push(...(await leavesItsBox(page)).map((what) => `${item} at ${path.replace(NAME, "NAME")}: ${what}`));
+  }
   expect(left.length === 0, `everything stays in its box:\n${left.join("\n")}`);
   await page.setViewportSize({ width: 1280, height: 900 });
   await page.goto(`/runs/${run.id}`);
@@ -56,12 +65,13 @@ async function leavesItsBox(page) {
         const right = Math.max(...[...range.getClientRects()].map((one) => one.right), 0);
         for (let box = text.parentElement; box !== null; box = box.parentElement) {
           const style = getComputedStyle(box);
-          if (style.overflowX !== "visible" || style.position === "fixed") break;
+          if (style.overflowX !== "visible") break;
           const isBox = parseFloat(style.borderRightWidth) > 0;
           if (isBox && right > box.getBoundingClientRect().right + 1) {
             found.push(`${text.data.slice(0, 30)}… in ${text.parentElement.outerHTML.slice(0, 160)} leaves ${box.outerHTML.slice(0, 90)}`);
             break;
           }
+          if (style.position === "fixed") break;
         }
       }
       return found;

@@ -72,6 +72,11 @@ _FAILED = f"""
     WHERE state = '{RunState.FAILED}' AND state NOT IN ('succeeded', 'queued', 'running') AND schedule_id IS NOT NULL
     GROUP BY schedule_id"""
 _ORDERS = {
+    ScheduleSort.FAILED: Order(
+        "l.id",
+        join=f"JOIN ({_FAILED}) l ON l.schedule_id = s.id",
+        absent=f"s.id NOT IN (SELECT schedule_id FROM ({_FAILED}) l)",
+    ),
     ScheduleSort.NAME: Order("s.name", unique=True),
     # In the order in which they were made, which is that of their ids.
     ScheduleSort.CREATED: Order("s.id", unique=True),
@@ -79,11 +84,6 @@ _ORDERS = {
         "s.next_at",
         present=f"s.next_at IS NOT NULL {DUE_BY_ITSELF}",
         absent=f"NOT (s.next_at IS NOT NULL {DUE_BY_ITSELF})",
-    ),
-    ScheduleSort.FAILED: Order(
-        "l.id",
-        join=f"JOIN ({_FAILED}) l ON l.schedule_id = s.id",
-        absent=f"s.id NOT IN (SELECT schedule_id FROM ({_FAILED}) l)",
     ),
 }
 """All but the order of the last run, which each database finds in its own way."""
