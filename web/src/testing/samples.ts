@@ -108,6 +108,7 @@ export const sampleSession = (changes: Partial<Session> = {}): Session => ({
 export const sampleSchedule = (changes: Partial<Schedule> = {}): Schedule => ({
   id: 1,
   probe_at: null,
+  waits_until: null,
   name: "nightly",
   timing: "daily 03:00",
   zone: "UTC",
