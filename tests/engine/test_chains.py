@@ -11,6 +11,7 @@ from ostinato import Abort, InvalidInput, Ostinato, Run, RunContext, Snooze, Tas
 from ostinato.errors import Conflict
 from ostinato.testing import FakeClock, drain, simulate
 from tests.engine.conftest import Gate, MakeApp
+from tests.stores.places import raw
 
 
 class Jobs:
@@ -233,6 +234,13 @@ def test_what_is_cut_off_at_a_stop_and_has_no_retry_left_skips_the_next(app: Ost
         ("failed", "cut_off"),
         ("skipped", "upstream"),
     ]
+
+
+def test_an_end_that_nobody_noted_is_found_by_the_engine(app: Ostinato, jobs: Jobs) -> None:
+    handle = jobs.load.then(jobs.join).enqueue("gone")
+    app._host.run(lambda container: raw(container.store, f"DELETE FROM runs WHERE id = {handle.ids[0]}"))
+    app.with_engine(lambda engine: engine.rescuer.rescue())
+    assert app.runs.get(handle.ids[1]).reason == "run 1 of 'load' was removed, and this runs on success"
 
 
 def test_a_key_that_is_active_is_the_step(app: Ostinato, jobs: Jobs) -> None:

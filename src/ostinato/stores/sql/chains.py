@@ -87,8 +87,8 @@ async def insert_chain(db: C, parts: Parts[C], steps: Sequence[ChainStep], now: 
     if links:
         runs, places, upstreams, names = zip(*links, strict=True)
         await db.run(_LINK, {"runs": runs, "places": places, "upstreams": upstreams, "names": names})
-    if known := sorted(ids.known & {upstream for _, _, upstream, _ in links}):
-        await _follow_known(db, parts, known, now)
+    if unmarked := {upstream for _, _, upstream, _ in links} - {id for id, step in new if step.run.followed}:
+        await _follow_known(db, parts, sorted(unmarked), now)
     for session in sorted({step.run.session for _, step in new if step.run.session is not None}):
         await let_in(db, parts, session, [id for id, step in new if step.run.session == session], now)
     return ids
@@ -110,7 +110,7 @@ def _name(step: ChainStep) -> str:
 
 
 async def _follow_known(db: C, parts: Parts[C], ids: Sequence[RunId], now: Micros) -> None:
-    """Wait for runs that were there before, too; what has ended since their keys were looked for decides at once."""
+    """Wait for runs, too, that another call with their key has made; what has ended meanwhile decides at once."""
     await _lock(db, ids)
     await db.run(_MARK, {"ids": ids})
     found = {id: (known_state(state), at) for id, state, at in await db.fetch(_STATES, {"ids": ids})}

@@ -255,6 +255,13 @@ async def test_a_key_that_is_given_twice_in_a_chain_is_one_step(store: Store) ->
     assert (await claim_one(store, now=LATER)).id == given[2]
 
 
+async def test_a_key_that_is_given_twice_is_waited_for_wherever_it_stands(store: Store) -> None:
+    first, same, after = await chain(store, (), (), (1,), runs=[new_run(key="k"), new_run(key="k"), new_run()])
+    assert first == same
+    await end(store)
+    assert (await claim_one(store, now=LATER)).id == after
+
+
 async def test_a_step_comes_into_its_session_when_it_is_released(store: Store) -> None:
     (other,) = await store.runs.queue_runs([new_run(session="user", waiting=True, mode="queue")], NOW)
     _, second = await chain(store, (), (0,), runs=[new_run(), new_run(policy='{"session":"user"}', session="user")])
