@@ -75,6 +75,20 @@ def test_dates_are_added_and_taken_out(app: Ostinato) -> None:
         app.calendars.remove("sales", ["12-25"])
 
 
+def test_dates_are_given_in_any_way_and_each_once(app: Ostinato) -> None:
+    assert app.calendars.set("office", "12-24, 12-25").dates == ("12-24", "12-25")
+    assert app.calendars.set("office", (one for one in ["12-26", "12-26"])).dates == ("12-26",)
+    assert app.calendars.set("office", dt.date(2026, 1, 6)).dates == ("2026-01-06",)  # type: ignore[arg-type]
+    many = [str(dt.date(2026, 1, 1) + dt.timedelta(days=number)) for number in range(1_000)]
+    assert len(app.calendars.set("office", many).dates) == 1_000
+    assert len(app.calendars.add("office", many).dates) == 1_000
+    with pytest.raises(InvalidInput, match="a calendar has 1000 dates at most, not 1001"):
+        app.calendars.add("office", ["12-24"])
+    for wrong in ([datetime(2026, 1, 6, tzinfo=UTC)], [5], 5, None):
+        with pytest.raises(InvalidInput):
+            app.calendars.set("office", wrong)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
     ("name", "dates", "field"),
     [("", ["12-24"], "name"), ("..", ["12-24"], "name"), ("office", ["12-34"], "dates"), ("office", ["soon"], "dates")],

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import date
 from difflib import get_close_matches
+from typing import Any
 
 from ostinato.clock import Clock, Micros, from_micros
 from ostinato.errors import Conflict, InvalidInput, NotFound, TimingError, VersionConflict
@@ -58,7 +59,7 @@ class CalendarService:
     async def add(self, name: str, dates: Iterable[str | date]) -> Calendar:
         """Add dates to a calendar; one that does not exist is made."""
         more = _checked(name, dates)
-        return await self._changed(name, lambda known: [*known, *_texts(more)], may_be_new=True)
+        return await self._changed(name, lambda known: dict.fromkeys([*known, *_texts(more)]), may_be_new=True)
 
     @audited("calendar.remove")
     async def remove(self, name: str, dates: Iterable[str | date] | None = None) -> Calendar | None:
@@ -156,7 +157,11 @@ def _checked(name: str, dates: Iterable[str | date]) -> Dates:
         check_calendar_name(name)
     except TimingError as error:
         raise InvalidInput(error.message, field="name", hint="give a name such as office") from None
-    given = [dates] if isinstance(dates, (str, date)) else [*dates]
+    given: Any = [dates] if isinstance(dates, date) else dates
+    if not isinstance(given, Iterable):
+        raise InvalidInput(
+            f"dates cannot be {dates!r}", field="dates", hint="give a list such as ['2026-12-24', '12-31']"
+        )
     try:
         found = CalendarDays(name, given).dates
     except TimingError as error:

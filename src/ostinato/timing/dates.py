@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
+from functools import lru_cache
 
 from ostinato.errors import TimingError
 from ostinato.timing.explain import joined
@@ -117,7 +118,7 @@ class Dates(DaySet):
 
     @property
     def text(self) -> str:
-        return ",".join(_day_text(day) for day in self.days)
+        return _days_text(self.days)
 
     def days_phrase(self) -> str:
         shown = [f"{day[2]} {date(_LEAP_YEAR, *day[1:]):%B}" if not day[0] else _day_text(day) for day in self.days]
@@ -149,6 +150,12 @@ def _day_of(item: object) -> Day | None:
     if isinstance(item, date):
         return item.year, item.month, item.day
     return read_day(item) if isinstance(item, str) else None
+
+
+@lru_cache(maxsize=256)
+def _days_text(days: tuple[Day, ...]) -> str:
+    """Thousands of schedules may use one calendar."""
+    return ",".join(map(_day_text, days))
 
 
 def _day_text(day: Day) -> str:

@@ -32,6 +32,8 @@ _MEANT = frozenset(
         "jitter",
         "stable",
         "except",
+        "holidays",
+        "calendar",
         "runs",
     }
     | {LAST, *ORDINALS, *WEEKDAYS, *(name for name in UNITS if len(name) > 2)}
@@ -41,7 +43,9 @@ _MEANT = frozenset(
 )
 _KNOWN = _MEANT | {"the", "and", "each", "everyday", "annually", "from", "starting", "other", "year", "business", "end"}
 _KNOWN |= {"thru", "till", "once", "twice", "times", "biweekly", "bimonthly", "fortnight", "fortnightly", "next"}
-_WORD = re.compile(r"(?<![A-Za-z/_])@?[A-Za-z]{3,}(?![A-Za-z/_])")
+_KNOWN |= {"holiday", "calendars"}
+# In the parentheses of `calendar(office)` is a name.
+_WORD = re.compile(r'(?<=[A-Za-z])\((?:"(?:[^"\\]|\\.)*"|[^()"])*\)|(?<![A-Za-z/_])@?[A-Za-z]{3,}(?![A-Za-z/_])')
 _ALIKE, _AHEAD = 0.8, 0.04
 _LONGEST = 500
 
@@ -73,7 +77,7 @@ def _put_right(text: str) -> str:
     # What is 'after' are names, which may be words of any kind.
     if len(text) > _LONGEST or text.split(maxsplit=1)[:1] == ["after"]:
         return ""
-    return _WORD.sub(lambda word: _spelled(word[0].lower()) or word[0], text)
+    return _WORD.sub(lambda word: word[0] if word[0][0] == "(" else _spelled(word[0].lower()) or word[0], text)
 
 
 @lru_cache(maxsize=1024)

@@ -154,6 +154,18 @@ def test_after_a_schedule_that_is_called_so_nothing_is_a_calendar() -> None:
         ('daily 9 except calendar("a" b)', '"a" b is not the name of a calendar', 24, ""),
         ("daily 9 except calendar(office: 12-34)", "'12-34' is not a date such as 2026-12-25 or 12-25", 32, ""),
         ("daily 9 except calendar(office: 12-24,x)", "'x' is not a date such as 2026-12-25 or 12-25", 38, ""),
+        (
+            "daily 9 excpt calendar(weekley)",
+            "'excpt' is not understood here",
+            8,
+            "daily 9 except calendar(weekley)",
+        ),
+        (
+            "daily 9 except calender(office)",
+            "'calender' does not begin a timing",
+            15,
+            "daily 9 except calendar(office)",
+        ),
         ("calendar(office)", "'calendar(office)' does not begin a timing", 0, ""),
     ],
 )

@@ -111,6 +111,7 @@ def test_it_is_printed_as_it_is_called_and_read_back(text: str, canonical: str) 
         ("daily 9 except holidays(DE", "its parenthesis is not closed", 23, "daily 9 except holidays(DE)"),
         ("daily 9 except holidays(Germany)", "there are no holidays of 'Germany'", 24, "daily 9 except holidays(DE)"),
         ("daily 9 except holidays(NYSF)", "there are no holidays of 'NYSF'", 24, "daily 9 except holidays(NYSE)"),
+        ("daily 9 except hollidays(DE)", "'hollidays' does not begin a timing", 15, "daily 9 except holidays(DE)"),
         ("daily 9 except holidays(?) or daily 3", "there are no holidays of '?'", 24, ""),
         ("daily 9 except holidays(DE-BX) or daily 3", "DE has no part 'BX': it has BB, BE, BW,", 24, ""),
         (

@@ -25,6 +25,7 @@ from ostinato.integrations.django.page_url import page_url
 from ostinato.integrations.django.roles import as_shown
 from ostinato.integrations.django.scheduler import get_jobs
 from ostinato.service.answers import run_answer
+from ostinato.timing.calendar_days import folded
 
 __all__ = ["RunAdmin", "ScheduleAdmin"]
 
@@ -133,10 +134,18 @@ class ScheduleAdmin(_LedgerAdmin):
     """Schedules."""
 
     app_view = ScheduleView()
-    list_display = ("name", "timing", "enabled", "broken", "shown_next_at", "task", "page")
+    list_display = ("name", "shown_timing", "enabled", "broken", "shown_next_at", "task", "page")
     list_filter = ("enabled", "orphaned")
     search_fields = ("name", "task")
     search_help_text = "A part of the name of a schedule or its task."
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
+        return ["shown_timing" if name == "timing" else name for name in super().get_fields(request, obj)]
+
+    @admin.display(description="timing", ordering="timing")
+    def shown_timing(self, row: Schedule) -> str:
+        """Without the dates of its calendars."""
+        return folded(str(row.timing))
 
 
 @admin.register(Run)

@@ -50,10 +50,10 @@ _USING = f"""
 SELECT {STORED_COLUMNS} FROM schedules WHERE id IN (SELECT schedule_id FROM schedule_calendars WHERE calendar = :name)
 ORDER BY id FOR NO KEY UPDATE
 """
-# Fires may be recorded a moment before they are due.
+# Fires may be recorded a moment before they are due. Both triggers, as in the index of due times.
 _AHEAD = """
 SELECT schedule_id, id, due_at, state FROM runs
-WHERE schedule_id = ANY (:ids::bigint[]) AND trigger = 'schedule' AND due_at > :now
+WHERE schedule_id = ANY (:ids::bigint[]) AND trigger IN ('schedule', 'catch_up') AND due_at > :now
 """
 _MOVE = """
 UPDATE schedules AS s SET timing = n.timing, next_at = n.next_at, remaining = n.remaining, version = s.version + 1,
@@ -62,7 +62,7 @@ FROM unnest(:ids::bigint[], :timings::text[], :nexts::bigint[], :lefts::bigint[]
 WHERE s.id = n.id
 """
 _TAKE_BACK = """
-DELETE FROM runs WHERE id = ANY (:runs::bigint[]) AND state = 'queued' AND trigger = 'schedule' RETURNING session
+DELETE FROM runs WHERE id = ANY (:runs::bigint[]) AND state = 'queued' RETURNING session
 """
 _UNRELATE = """
 DELETE FROM schedule_calendars WHERE schedule_id IN (SELECT id FROM schedules WHERE name = ANY (:names::text[]))
