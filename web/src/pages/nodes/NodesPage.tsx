@@ -2,7 +2,6 @@
 
 import { useNodes } from "@/api/queries/nodes";
 import { Card } from "@/components/Card";
-import { Command } from "@/components/Command";
 import { EmptyState } from "@/components/EmptyState";
 import { PageHeader } from "@/components/PageHeader";
 import { QueryView } from "@/components/QueryView";
@@ -22,8 +21,7 @@ export function NodesPage() {
                 icon="nodes"
                 title="No engine is running"
                 text="Nothing runs until one is started, in a terminal or by a service manager:"
-                command="ostinato up"
-                action={<Command text="ostinato worker" />}
+                command="ostinato worker"
               />
             </Card>
           ) : (
