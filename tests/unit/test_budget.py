@@ -96,7 +96,7 @@ def test_what_is_spent_and_reserved_never_passes_the_day(
 def test_a_budget_that_cannot_be_is_told(wrong: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput) as raised:
         make_policy({"budget": wrong})
-    assert raised.value.field == "budget"
+    assert str(raised.value.field).split(".")[0] == "budget"
 
 
 def test_a_part_of_a_budget_changes_what_is_there() -> None:
