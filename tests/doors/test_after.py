@@ -88,6 +88,41 @@ def test_one_that_deletes_itself_after_its_run_leaves_the_next_one_waiting_for_n
     assert blocked.sentence == "it runs after 'once', which does not exist"
 
 
+def test_one_whose_upstream_was_removed_is_not_said_to_go_on_when_it_is_enabled(
+    chain: Ostinato,
+) -> None:
+    chain.start()
+    chain.schedules.remove("import")
+    blocked = chain.why("report").blocked_by
+    assert blocked is not None
+    assert (blocked.cause, blocked.command) == ("broken", None)
+    assert blocked.action is not None
+    assert (blocked.action.verb, blocked.action.target) == ("schedule.edit", "report")
+    chain.schedules.add("import", "every 1h", "load")
+    back = chain.why("report").blocked_by
+    assert back is not None
+    assert back.command == "ostinato schedule enable report"
+
+
+def test_a_paused_lane_does_not_hide_that_nobody_runs_the_one_before(chain: Ostinato) -> None:
+    chain.start()
+    chain.lanes.pause("cron")
+    blocked = chain.why("report").blocked_by
+    assert blocked is not None
+    assert blocked.cause == "lane_paused"
+    chain.schedules.disable("import")
+    blocked = chain.why("report").blocked_by
+    assert blocked is not None
+    assert blocked.cause == "off"
+
+
+def test_removing_a_schedule_names_those_that_it_breaks(cli: CommandLine) -> None:
+    cli.ok("schedule", "add", "import", "every 1h", "--shell", "true")
+    cli.ok("schedule", "add", "report", "after import", "--shell", "true")
+    removed = cli.ok("schedule", "rm", "import", "--yes")
+    assert "removed: 'import'; 'report' ran after it, and is switched off as broken" in removed.out + removed.err
+
+
 def test_why_says_what_it_waits_for(chain: Ostinato) -> None:
     assert chain.why("report").answer == "It is not due: it waits for 'import', which has not run yet."
     fail(chain)

@@ -173,6 +173,7 @@ def test_rm_wants_yes_off_a_terminal(cli: CommandLine) -> None:
     assert cli.ok("schedule", "rm", "a", "--yes", "--json").json == {
         "name": "a",
         "removed": True,
+        "broken": [],
         "still_running": [],
         "comes_back": False,
     }

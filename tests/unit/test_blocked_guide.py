@@ -48,7 +48,7 @@ def samples() -> list[BlockedBy | None]:
             schedule(**PAUSED, paused_cause=Cause.REMOVED, next_run_reason="paused: it is being removed"), facts()
         ),
         blocked_schedule(schedule(last_run=refused, next_run_at=DUE), facts()),
-        blocked_upstream("import", None, None),
+        blocked_upstream(schedule(), "import", None, None),
         of_run(
             run(ready_at=LATER, cause=Cause.RAISED, reason="attempt 1 of 4 failed, next in 30s: ValueError: no ink")
         ),

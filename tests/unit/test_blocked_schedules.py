@@ -92,16 +92,16 @@ def test_one_that_is_broken_and_has_no_further_due_time_needs_another_timing() -
 
 def test_what_runs_after_another_is_held_up_by_what_holds_that_up() -> None:
     off = schedule(name="import", enabled=False, next_run_at=None, off_by="ada")
-    blocked = blocked_upstream("import", off, blocked_schedule(off, facts()))
+    blocked = blocked_upstream(schedule(), "import", off, blocked_schedule(off, facts()))
     assert blocked is not None
     assert (blocked.sentence, blocked.chain) == (
         "schedule 'import' is switched off by ada",
         (Link("schedule", "import"),),
     )
     assert blocked.command == "ostinato schedule enable import"
-    assert blocked_upstream("import", schedule(name="import"), None) is None
+    assert blocked_upstream(schedule(), "import", schedule(name="import"), None) is None
     for upstream, why in ((None, "does not exist"), (finished(), "has no further due time")):
-        blocked = blocked_upstream("import", upstream, None)
+        blocked = blocked_upstream(schedule(), "import", upstream, None)
         assert blocked is not None
         assert (blocked.cause, blocked.command) == (BlockedCause.UPSTREAM_GONE, None)
         assert blocked.sentence == f"it runs after 'import', which {why}"

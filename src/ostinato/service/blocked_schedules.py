@@ -6,6 +6,8 @@ keep a run from starting if one were due now. What is only busy for a moment is 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ostinato.command_hints import command
 from ostinato.models.blocking import Action, BlockedBy, BlockedCause, Link, Verb
 from ostinato.models.lane import FALLBACK_LANE
@@ -26,7 +28,7 @@ from ostinato.service.blocked_runs import (
 )
 from ostinato.service.schedules.drafts import first_due
 
-__all__ = ["blocked_schedule", "blocked_upstream"]
+__all__ = ["blocked_schedule", "blocked_upstream", "broken_for_good"]
 
 _PUT_OFF = (BlockedCause.RETRY, BlockedCause.DELAYED)
 """Waits of a run that its end ends, for those that may not overlap it."""
@@ -41,13 +43,23 @@ def blocked_schedule(schedule: Schedule, facts: Facts) -> BlockedBy | None:
     return now or _of_next(schedule, facts) or _of_check(schedule)
 
 
-def blocked_upstream(name: str, upstream: Schedule | None, blocked: BlockedBy | None) -> BlockedBy | None:
-    """What keeps a schedule of this name from running, as those see it that run after it; `blocked` is its own root."""
+def blocked_upstream(
+    schedule: Schedule, name: str, upstream: Schedule | None, blocked: BlockedBy | None
+) -> BlockedBy | None:
+    """What keeps the upstream of this name from running, as this schedule sees it, which runs after that one; `blocked`
+    is the upstream's own root."""
     if blocked is None and upstream is not None and upstream.state is not ScheduleState.FINISHED:
         return None
     why = "does not exist" if upstream is None else "has no further due time"
-    root = blocked or BlockedBy(BlockedCause.UPSTREAM_GONE, f"it runs after {name!r}, which {why}")
-    return root.behind(Link("schedule", name))
+    gone = BlockedBy(
+        BlockedCause.UPSTREAM_GONE, f"it runs after {name!r}, which {why}", action=_another_timing(schedule)
+    )
+    return (blocked or gone).behind(Link("schedule", name))
+
+
+def broken_for_good(schedule: Schedule, blocked: BlockedBy) -> BlockedBy:
+    """What keeps it from running, of a schedule that cannot be enabled while one that it runs after is missing."""
+    return replace(blocked, command=None, action=_another_timing(schedule))
 
 
 def _of_switch(schedule: Schedule, facts: Facts) -> BlockedBy | None:
@@ -81,7 +93,7 @@ def _of_off(schedule: Schedule, facts: Facts) -> BlockedBy:
                 BlockedCause.FINISHED,
                 f"{sentence}; it has no further due time",
                 command=command("schedule edit", schedule.name, rest="--timing 'in 1m'"),
-                action=Action(Verb.EDIT_SCHEDULE, schedule.name, "Give it another timing"),
+                action=_another_timing(schedule),
             )
         broken = BlockedBy(BlockedCause.BROKEN, sentence, schedule.off_at, schedule.probe_at)
         return _enabling(schedule, broken, "Re-enable")
@@ -90,6 +102,10 @@ def _of_off(schedule: Schedule, facts: Facts) -> BlockedBy:
     note = f" ({schedule.off_note})" if schedule.off_note else ""
     sentence = f"schedule {schedule.name!r} is switched off{by}{since}{note}"
     return _enabling(schedule, BlockedBy(BlockedCause.OFF, sentence, schedule.off_at), "Enable")
+
+
+def _another_timing(schedule: Schedule) -> Action:
+    return Action(Verb.EDIT_SCHEDULE, schedule.name, "Give it another timing")
 
 
 def _is_over(schedule: Schedule, facts: Facts) -> bool:

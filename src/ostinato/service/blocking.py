@@ -7,18 +7,18 @@ blocked_schedules.py. Nothing of it is stored.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from ostinato.clock import Clock
 from ostinato.command_hints import with_flags
-from ostinato.models.blocking import BlockedBy
+from ostinato.models.blocking import BlockedBy, BlockedCause
 from ostinato.models.ids import RunId
 from ostinato.models.run import Run, RunFilter
 from ostinato.models.schedule import Schedule, ScheduleFilter, ScheduleState
 from ostinato.models.states import RunState
 from ostinato.service.blocked_runs import Facts, blocked_run
-from ostinato.service.blocked_schedules import blocked_schedule, blocked_upstream
+from ostinato.service.blocked_schedules import blocked_schedule, blocked_upstream, broken_for_good
 from ostinato.service.schedules.drafts import Code
 from ostinato.stores.base import FirstActive, FirstActiveOf, Store
 from ostinato.timing import After
@@ -28,6 +28,8 @@ __all__ = ["Blocking"]
 _NOTHING_ACTIVE = FirstActive()
 _LATEST = 10
 """How many runs of a schedule are looked at for one that is not queued: more of them wait in line, which is told."""
+_WAITS_FOR_SOMEBODY = (BlockedCause.OFF, BlockedCause.BROKEN, BlockedCause.FINISHED, BlockedCause.UPSTREAM_GONE)
+"""What an upstream waits for, whatever else ends: somebody has to do something about it."""
 _STARTS = "nothing delays it: it is about to start"
 
 
@@ -52,8 +54,24 @@ class Blocking:
         """The same, each schedule on the way only once: there are no circles, but there may be many ways to one."""
         if schedule.name not in known:
             own = await self._own_root_of(schedule)
-            known[schedule.name] = own or await self._root_of_upstreams(schedule, known)
+            known[schedule.name] = await self._with_upstreams(schedule, own, known) if schedule.follows else own
         return known[schedule.name]
+
+    async def _with_upstreams(
+        self, schedule: Schedule, own: BlockedBy | None, known: dict[str, BlockedBy | None]
+    ) -> BlockedBy | None:
+        """The root of one that runs after others: its own, unless that would end and leave it waiting for good."""
+        if not schedule.sentence:
+            return own
+        timing = schedule.anchored_timing
+        found = await self._store.schedules.list_schedules(ScheduleFilter(names=timing.follows))
+        upstreams = dict.fromkeys(timing.follows) | {one.name: one for one in found}
+        if own is not None and own.cause is BlockedCause.BROKEN and None in upstreams.values():
+            return broken_for_good(schedule, own)
+        if schedule.state is not ScheduleState.ON or (own is not None and _is_of_run(own)):
+            return own
+        before = await self._root_of_upstreams(schedule, upstreams, known)
+        return before if own is None or (before is not None and before.cause in _WAITS_FOR_SOMEBODY) else own
 
     async def _own_root_of(self, schedule: Schedule) -> BlockedBy | None:
         schedule = await self._answered(schedule)
@@ -69,18 +87,15 @@ class Blocking:
         latest = await self._store.runs.list_runs(RunFilter(schedule_id=schedule.id, limit=_LATEST, brief=True))
         return replace(schedule, last_run=next((run for run in latest if not _is_recorded_only(run)), None))
 
-    async def _root_of_upstreams(self, schedule: Schedule, known: dict[str, BlockedBy | None]) -> BlockedBy | None:
+    async def _root_of_upstreams(
+        self, schedule: Schedule, upstreams: Mapping[str, Schedule | None], known: dict[str, BlockedBy | None]
+    ) -> BlockedBy | None:
         """Of one that runs after any of several, only if none of them runs."""
-        if not schedule.follows or not schedule.sentence or schedule.state is not ScheduleState.ON:
-            return None
-        timing = schedule.anchored_timing
-        upstreams = await self._store.schedules.list_schedules(ScheduleFilter(names=timing.follows))
-        there = {upstream.name: upstream for upstream in upstreams}
         roots = []
-        for name in timing.follows:
-            upstream = there.get(name)
+        for name, upstream in upstreams.items():
             root = None if upstream is None else await self._root_of(upstream, known)
-            roots.append(blocked_upstream(name, upstream, root))
+            roots.append(blocked_upstream(schedule, name, upstream, root))
+        timing = schedule.anchored_timing
         if isinstance(timing, After) and timing.within is None and None in roots:
             return None
         return next((root for root in roots if root is not None), None)
@@ -147,6 +162,11 @@ class Blocking:
 
     def _is_known_here(self, task: str) -> bool:
         return self._code.takes_payloads(task) is not None
+
+
+def _is_of_run(blocked: BlockedBy) -> bool:
+    """Whether a run is what waits."""
+    return bool(blocked.chain) and blocked.chain[0].kind == "run"
 
 
 def _is_recorded_only(run: Run) -> bool:

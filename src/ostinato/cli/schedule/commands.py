@@ -235,16 +235,20 @@ def rm(name: ScheduleName, /, *, yes: Yes = False, force: bool = False, common: 
         if not yes and not confirmed(question, f"removing {name!r} removes its runs too"):
             say("nothing was removed")
             return 1
+        related = database.ask(database.services.schedules.relations(name))
         running = database.ask(database.services.schedules.remove(name, force=force))
+    left = [one.name for one in related.dependents if one.state == "on"]
+    behind = "".join(f"; {one!r} ran after it, and is switched off as broken" for one in left)
     back = f"; it comes back when app {schedule.origin!r} starts the next time" if schedule.is_declared else ""
     going_on = "".join(f"; the work of run {id} was told to stop and is still running" for id in running)
     answer = {
         "name": name,
         "removed": True,
+        "broken": left,
         "still_running": list(running),
         "comes_back": schedule.is_declared,
     }
-    tell(answer, f"removed: {name!r}{back}{going_on}", as_json=common.json)
+    tell(answer, f"removed: {name!r}{back}{behind}{going_on}", as_json=common.json)
     return 0
 
 
