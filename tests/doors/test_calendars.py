@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ostinato import Calendar, CalendarDays, DailyAt, Holidays, Ostinato, ScheduleSpec
-from ostinato.errors import Conflict, InvalidInput, NotFound, TimingError
+from ostinato.errors import Conflict, InvalidInput, NotFound, TimingError, VersionConflict
 from ostinato.models.states import RunState
 from ostinato.testing import FakeClock, drain, simulate
 from tests.doors.command_line import CommandLine
@@ -58,6 +58,19 @@ def test_a_calendar_is_set_read_and_removed(app: Ostinato) -> None:
         app.calendars.get("office")
     with pytest.raises(NotFound):
         app.calendars.remove("office")
+
+
+def test_a_calendar_is_set_only_if_it_has_the_version_that_was_read(app: Ostinato) -> None:
+    with pytest.raises(VersionConflict, match="calendar 'office' was removed by somebody else"):
+        app.calendars.set("office", ["12-24"], version=1)
+    made = app.calendars.set("office", ["12-24"], version=0)
+    with pytest.raises(VersionConflict, match="a calendar 'office' already exists"):
+        app.calendars.set("office", ["12-25"], version=0)
+    app.calendars.add("office", ["12-25"])
+    with pytest.raises(VersionConflict, match="'office' was changed by somebody else: read it again") as overtaken:
+        app.calendars.set("office", ["12-26"], version=made.version)
+    assert overtaken.value.version == 2
+    assert app.calendars.set("office", ["12-26"], version=2).dates == ("12-26",)
 
 
 def test_dates_are_added_and_taken_out(app: Ostinato) -> None:
@@ -304,9 +317,20 @@ def test_rest_says_what_was_planned_anew_and_refuses_to_remove_what_is_used(web:
     assert patched.json()["timing"] == "daily 10:00 except calendar(office)"
 
 
+def test_rest_changes_only_the_version_that_was_read(operator: Client) -> None:
+    path = "/api/calendars/office"
+    read = operator.send("PUT", path, json={"dates": ["12-24"], "version": 0}).json()
+    assert operator.send("PUT", path, json={"dates": [], "version": 0}).status_code == 409
+    assert operator.send("PUT", path, json={"dates": ["12-25"], "version": read["version"]}).status_code == 200
+    refused = operator.send("PUT", path, json={"dates": ["12-26"], "version": read["version"]})
+    assert (refused.status_code, refused.json()["version"]) == (409, 2)
+    assert operator.get(path).json()["dates"] == ["12-25"]
+
+
 @pytest.mark.parametrize(
     ("body", "field"),
     [
+        ({"dates": [], "version": -1}, "version"),
         ({"dates": ["12-34"]}, "dates"),
         ({"dates": "12-24"}, "dates"),
         ({}, "dates"),
