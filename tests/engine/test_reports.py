@@ -225,7 +225,7 @@ def test_a_folder_that_is_tidied_away_before_it_is_locked_is_made_again(
             private_places._tidy(str(tmp_path))
         return made[-1]
 
-    monkeypatch.setattr(private_places.tempfile, "mkdtemp", make)
+    monkeypatch.setattr("tempfile.mkdtemp", make)
     places = private_places.PrivatePlaces()
     path = places.take("report", os.mkfifo)
     assert (places.folder, os.path.dirname(path), len(made)) == (made[1], made[1], 2)
