@@ -12,9 +12,11 @@ from typing import Any
 import pytest
 
 from ostinato import Calendar, CalendarDays, DailyAt, Holidays, Ostinato, ScheduleSpec
-from ostinato.errors import Conflict, InvalidInput, NotFound, TimingError
+from ostinato.errors import Conflict, InvalidInput, NotFound, TimingError, VersionConflict
 from ostinato.models.states import RunState
+from ostinato.stores import sentences
 from ostinato.testing import FakeClock, drain, simulate
+from ostinato.timing import public_holidays, text
 from tests.doors.command_line import CommandLine
 from tests.doors.web import Client, Web
 
@@ -34,6 +36,17 @@ def operator(web: Web) -> Client:
 def day(number: int, hour: int = 9) -> datetime:
     """In January, with which the clock of the tests begins."""
     return datetime(2026, 1, number, hour, tzinfo=UTC)
+
+
+def without_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the package `holidays`, and what it was asked before."""
+
+    def missing() -> None:
+        raise TimingError("holidays need a package: pip install 'ostinato[holidays]'")
+
+    monkeypatch.setattr(public_holidays, "_package", missing)
+    for cache in (public_holidays._canonical, public_holidays._of_year, text._parsed, sentences.sentence_of):
+        cache.cache_clear()
 
 
 # In Python
@@ -58,6 +71,19 @@ def test_a_calendar_is_set_read_and_removed(app: Ostinato) -> None:
         app.calendars.get("office")
     with pytest.raises(NotFound):
         app.calendars.remove("office")
+
+
+def test_a_calendar_is_set_only_if_it_has_the_version_that_was_read(app: Ostinato) -> None:
+    with pytest.raises(VersionConflict, match="calendar 'office' was removed by somebody else"):
+        app.calendars.set("office", ["12-24"], version=1)
+    made = app.calendars.set("office", ["12-24"], version=0)
+    with pytest.raises(VersionConflict, match="a calendar 'office' already exists"):
+        app.calendars.set("office", ["12-25"], version=0)
+    app.calendars.add("office", ["12-25"])
+    with pytest.raises(VersionConflict, match="'office' was changed by somebody else: read it again") as overtaken:
+        app.calendars.set("office", ["12-26"], version=made.version)
+    assert overtaken.value.version == 2
+    assert app.calendars.set("office", ["12-26"], version=2).dates == ("12-26",)
 
 
 def test_dates_are_added_and_taken_out(app: Ostinato) -> None:
@@ -250,18 +276,9 @@ def test_a_wrong_calendar_fails_where_it_is_written(app: Ostinato) -> None:
 def test_without_the_package_a_schedule_with_holidays_is_broken_and_says_what_to_install(
     app: Ostinato, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    from ostinato.stores import sentences
-    from ostinato.timing import public_holidays, text
-
     app.task("job")(lambda: None)
     app.schedules.add("job", DailyAt(9) - Holidays("FI"), "job")
-
-    def missing() -> None:
-        raise TimingError("holidays need a package: pip install 'ostinato[holidays]'")
-
-    monkeypatch.setattr(public_holidays, "_package", missing)
-    for cache in (public_holidays._canonical, public_holidays._of_year, text._parsed, sentences.sentence_of):
-        cache.cache_clear()
+    without_package(monkeypatch)
     with caplog.at_level(logging.ERROR):
         simulate(app, lasting="2d")
     schedule = app.schedules.get("job")
@@ -304,9 +321,20 @@ def test_rest_says_what_was_planned_anew_and_refuses_to_remove_what_is_used(web:
     assert patched.json()["timing"] == "daily 10:00 except calendar(office)"
 
 
+def test_rest_changes_only_the_version_that_was_read(operator: Client) -> None:
+    path = "/api/calendars/office"
+    read = operator.send("PUT", path, json={"dates": ["12-24"], "version": 0}).json()
+    assert operator.send("PUT", path, json={"dates": [], "version": 0}).status_code == 409
+    assert operator.send("PUT", path, json={"dates": ["12-25"], "version": read["version"]}).status_code == 200
+    refused = operator.send("PUT", path, json={"dates": ["12-26"], "version": read["version"]})
+    assert (refused.status_code, refused.json()["version"]) == (409, 2)
+    assert operator.get(path).json()["dates"] == ["12-25"]
+
+
 @pytest.mark.parametrize(
     ("body", "field"),
     [
+        ({"dates": [], "version": -1}, "version"),
         ({"dates": ["12-34"]}, "dates"),
         ({"dates": "12-24"}, "dates"),
         ({}, "dates"),
@@ -395,6 +423,23 @@ def test_the_command_line_says_what_was_planned_anew(cli: CommandLine) -> None:
     refused = cli("calendar", "rm", "office")
     assert (refused.code, "schedules use calendar 'office': nightly" in refused.err) == (1, True)
     assert cli.ok("calendar", "add", "office", "12-24", "--json").json["replanned"] == ["nightly"]
+
+
+def test_a_hint_can_be_pasted(cli: CommandLine) -> None:
+    refused = cli("calendar", "add", "the office")
+    assert (refused.code, "'ostinato calendar add 'the office' 12-24'" in refused.err) == (2, True)
+
+
+def test_the_doctor_says_that_the_package_for_holidays_is_missing(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cli.ok("schedule", "add", "nightly", "daily 9 except holidays(FI)", "--shell", "true")
+    cli.ok("schedule", "add", "other", "daily 9", "--shell", "true")
+    assert "holidays" not in [one["check"] for one in cli.ok("doctor", "--json").json]
+    without_package(monkeypatch)
+    (found,) = [one for one in cli("doctor", "--json").json if one["check"] == "holidays"]
+    assert (found["status"], found["fix"]) == ("warn", "pip install 'ostinato[holidays]', on each node")
+    assert "for nightly, is not installed here" in found["text"]
 
 
 def test_dates_come_from_a_file_too(cli: CommandLine) -> None:

@@ -188,14 +188,14 @@ def test_what_a_killed_node_left_behind_is_tidied_away(tmp_path: Path) -> None:
     ended = subprocess.Popen(["true"])
     ended.wait()
     left = tmp_path / f"ostinato-{ended.pid}-abc"
-    ours = tmp_path / f"ostinato-{os.getpid()}-abc"
+    again = tmp_path / f"ostinato-{os.getpid()}-abc"  # as in a container, whose first process is always number 1
     other = tmp_path / "ostinato-else"
-    for folder in (left, ours, other):
+    for folder in (left, again, other):
         folder.mkdir()
         os.mkfifo(folder / "report-1")
     private_places._tidy(str(tmp_path))
     assert not left.exists()
-    assert ours.exists()
+    assert not again.exists()
     assert other.exists()
 
 
@@ -211,6 +211,27 @@ def test_a_node_that_lives_in_another_container_keeps_its_pipes(tmp_path: Path) 
     os.close(held)
     private_places._tidy(str(tmp_path))
     assert not theirs.exists()
+
+
+def test_a_folder_that_is_tidied_away_before_it_is_locked_is_made_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    made: list[str] = []
+
+    def make(*, prefix: str, dir: str | None) -> str:
+        made.append(str(tmp_path / f"{prefix}{len(made)}"))
+        os.mkdir(made[-1])
+        if len(made) == 1:
+            private_places._tidy(str(tmp_path))
+        return made[-1]
+
+    monkeypatch.setattr("tempfile.mkdtemp", make)
+    places = private_places.PrivatePlaces()
+    path = places.take("report", os.mkfifo)
+    assert (places.folder, os.path.dirname(path), len(made)) == (made[1], made[1], 2)
+    private_places._tidy(str(tmp_path))
+    assert os.path.exists(path)
+    places.give_back(path)
 
 
 def test_the_folder_is_locked_while_it_is_in_use() -> None:

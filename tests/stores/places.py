@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, Protocol, TypeVar
@@ -14,7 +15,7 @@ from ostinato.stores.postgres.query import Connection as PostgresConnection
 from ostinato.stores.postgres.store import PostgresStore
 from ostinato.stores.sqlite.store import SqliteStore
 
-__all__ = ["PostgresPlace", "SqlitePlace", "StorePlace", "opened", "raw", "switch_checks_off"]
+__all__ = ["PostgresPlace", "SqlitePlace", "StorePlace", "blocked_by", "opened", "raw", "switch_checks_off"]
 
 
 class StorePlace(Protocol):
@@ -105,3 +106,10 @@ END $$
 async def switch_checks_off(store: Store) -> None:
     """Let every row in, as a restored backup or a careless hand does."""
     await raw(store, "PRAGMA ignore_check_constraints = ON" if isinstance(store, SqliteStore) else _DROP_CHECKS)
+
+
+async def blocked_by(admin: psycopg.Connection[Any]) -> None:
+    """Return when somebody waits for a lock of this connection."""
+    waiting = "SELECT 1 FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY (pg_blocking_pids(pid))"
+    while not (await asyncio.to_thread(admin.execute, waiting)).fetchall():
+        pass

@@ -39,7 +39,7 @@ from ostinato.testing.store_suite.builders import (
 )
 from ostinato.testing.store_suite.telling import add_channels, end
 from tests.conftest import tuned
-from tests.stores.places import raw
+from tests.stores.places import blocked_by, raw
 
 
 @pytest.fixture
@@ -187,13 +187,6 @@ async def test_a_claim_seeks_by_the_index_of_what_is_ready(store: PostgresStore)
         await raw(store, "ANALYZE runs")
 
 
-async def _blocked_by(admin: psycopg.Connection[Any]) -> None:
-    """Return when somebody waits for a lock of this connection."""
-    waiting = "SELECT 1 FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY (pg_blocking_pids(pid))"
-    while not (await asyncio.to_thread(admin.execute, waiting)).fetchall():
-        pass
-
-
 @pytest.mark.parametrize(
     "end",
     [
@@ -212,7 +205,7 @@ async def test_a_hold_that_another_node_is_just_ending_is_not_ended_once_more(
     with admin.transaction():
         admin.execute("UPDATE ostinato.schedules SET next_at = 7, paused_since = NULL, paused_reason = NULL")
         ending = asyncio.ensure_future(end(store, id))
-        await asyncio.wait_for(_blocked_by(admin), 10)
+        await asyncio.wait_for(blocked_by(admin), 10)
     await asyncio.wait_for(ending, 10)
     assert await raw(store, "SELECT count(*) FROM runs") == [(0,)]
     (row,) = await raw(store, "SELECT next_at, paused_since, version FROM schedules")
@@ -231,7 +224,7 @@ async def test_a_hold_that_begins_while_its_budget_or_timing_changes_ends_at_onc
         )
         given = {"policy": '{"budget":{"per_day_runs":2}}', **fields}
         putting = asyncio.ensure_future(store.schedules.put_schedules([draft(next_at=soon, **given)], NOW))
-        await asyncio.wait_for(_blocked_by(admin), 10)
+        await asyncio.wait_for(blocked_by(admin), 10)
     await asyncio.wait_for(putting, 10)
     assert await raw(store, "SELECT next_at, paused_since, paused_reason FROM schedules") == [
         (soon if "timing" in fields else due, None, None)
@@ -247,7 +240,7 @@ async def test_schedules_are_locked_in_the_order_of_their_ids_when_they_are_put(
     with admin.transaction():
         admin.execute(lock, (first,))
         putting = asyncio.ensure_future(put_many(store, [draft("a", note="new"), draft("z", note="new")]))
-        await asyncio.wait_for(_blocked_by(admin), 10)
+        await asyncio.wait_for(blocked_by(admin), 10)
         admin.execute(f"{lock} NOWAIT", (second,))
     assert await asyncio.wait_for(putting, 10) == [second, first]
     assert await raw(store, "SELECT DISTINCT note FROM schedules") == [("new",)]
@@ -268,7 +261,7 @@ async def test_incidents_are_locked_in_the_order_of_their_subjects_when_a_messag
         admin.execute(lock, ("a",))
         sent = Settled("phone", parcel.key, ids, NOW)
         settling = asyncio.ensure_future(store.notifications.settle_delivery(NodeId("n"), sent))
-        await asyncio.wait_for(_blocked_by(admin), 10)
+        await asyncio.wait_for(blocked_by(admin), 10)
         for name in ("b", "c", "d"):
             admin.execute(f"{lock} NOWAIT", (name,))
         admin.execute("SELECT id FROM ostinato.deliveries WHERE id = ANY (%s) FOR NO KEY UPDATE NOWAIT", (ids,))

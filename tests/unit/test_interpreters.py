@@ -26,6 +26,16 @@ def test_an_interpreter_is_given_its_text_as_it_takes_one(interpreter: str, befo
     assert calling(interpreter).before == before
 
 
+@pytest.mark.parametrize("text", ["-x", "--version", "+x"])
+def test_a_text_is_no_option_of_a_shell(text: str) -> None:
+    for shell in ("sh", "bash", "/bin/dash", "ksh93", "mksh", "zsh"):
+        assert calling(shell).words(text) == ("-c", "--", text)
+        assert calling(shell).words(f"echo {text}") == ("-c", f"echo {text}")
+    # To these the text is the argument of the option before it.
+    assert calling("fish").words(text) == calling("python3").words(text) == ("-c", text)
+    assert calling("perl").words(text) == ("-e", text)
+
+
 @pytest.mark.parametrize(
     "wrong",
     ["", " ", "bash -e", "-c", "./mine", "bin/bash", "~/mine", "/", "/bin/", "/a\0b", "/a\nb", "ü", 3, ["bash"]],

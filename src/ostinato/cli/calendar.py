@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -114,7 +115,8 @@ def add(name: CalendarName, /, *dates: str, common: Common = NO_COMMON) -> None:
         Such as 2026-12-24, or 12-24 for every year.
     """
     if not dates:
-        raise InvalidInput("give at least one date", field="dates", hint=f"as in 'ostinato calendar add {name} 12-24'")
+        hint = f"as in 'ostinato calendar add {shlex.quote(name)} 12-24'"
+        raise InvalidInput("give at least one date", field="dates", hint=hint)
     with opened(common, create=True) as database:
         calendar = database.ask(database.services.calendars.add(name, _split(dates)))
     _tell(calendar, "set", common)

@@ -1,4 +1,5 @@
-"""What `ostinato doctor` finds in the work of schedules: folders, agents, interpreters and tasks that are not there."""
+"""What `ostinato doctor` finds in the work of schedules: folders, agents, interpreters, holidays and tasks that are
+not there."""
 
 from __future__ import annotations
 
@@ -34,6 +35,7 @@ def examine_work(
     yield from _projects(database)
     yield from _agents(schedules, database.app.settings)
     yield from _interpreters(schedules)
+    yield from _holidays(schedules)
     yield from _kinds()
 
 
@@ -125,6 +127,17 @@ def _interpreters(schedules: Sequence[Schedule]) -> Iterator[Finding]:
     for name, users in sorted(missing.items()):
         fix = "install it, or edit the schedules with 'ostinato schedule edit NAME --interpreter …'"
         yield Finding("interpreters", "warn", f"{name!r}, used by {named(users)}, is not on this machine", fix)
+
+
+def _holidays(schedules: Sequence[Schedule]) -> Iterator[Finding]:
+    """Holidays that timings name, without the package that knows them."""
+    from ostinato.timing.public_holidays import lacks_package
+
+    if users := [one.name for one in schedules if lacks_package(one.timing)]:
+        text = (
+            f"the package that computes them, for {named(users)}, is not installed here; a node without it breaks them"
+        )
+        yield Finding("holidays", "warn", text, "pip install 'ostinato[holidays]', on each node")
 
 
 def _kinds() -> Iterator[Finding]:

@@ -26,16 +26,24 @@ class Calling:
     """What stands before the text as an argument; nothing where it can only be given a file."""
     takes_files: bool = True
     """Whether a text in a file means the same to it."""
+    ends_options: bool = False
+    """Whether it reads on for options behind those before the text, until a --."""
 
     @property
     def is_as_shells(self) -> bool:
         """Whether it takes a text as cron gives one to a shell."""
         return self.before == ("-c",)
 
+    def words(self, text: str) -> tuple[str, ...]:
+        """What it is called with where the text is an argument."""
+        is_like_option = self.ends_options and text.startswith(("-", "+"))
+        return (*self.before, "--", text) if is_like_option else (*self.before, text)
 
-_SHELL = Calling(("-c",))
+
+_SHELL = Calling(("-c",), ends_options=True)
 _KNOWN = {
-    **dict.fromkeys(("sh", "bash", "dash", "ash", "ksh", "mksh", "zsh", "fish"), _SHELL),
+    **dict.fromkeys(("sh", "bash", "dash", "ash", "ksh", "mksh", "zsh"), _SHELL),
+    "fish": Calling(("-c",)),
     **dict.fromkeys(("perl", "ruby"), Calling(("-e",))),
     # In a file they would look for modules beside it, and PHP would take the text for a page.
     **dict.fromkeys(("python", "pypy"), Calling(("-c",), takes_files=False)),

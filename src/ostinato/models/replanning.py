@@ -15,9 +15,9 @@ from ostinato.errors import OstinatoError
 from ostinato.models.ids import RunId, ScheduleId
 from ostinato.models.schedule import DueSchedule, ScheduleDraft
 from ostinato.models.states import RunState
-from ostinato.timing import parse_timing
+from ostinato.timing import Timing, parse_timing
 
-__all__ = ["AheadRun", "CalendarPlan", "Replan", "due_by_calendar", "due_by_now", "has_come", "replan"]
+__all__ = ["AheadRun", "Replan", "due_by_calendar", "due_by_now", "has_come", "off_by_calendar", "replan"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,29 +72,29 @@ class AheadRun(NamedTuple):
     state: str
 
 
-class CalendarPlan(NamedTuple):
-    """When a schedule is due next, once a calendar of its has other dates."""
-
-    next_at: Micros | None
-    taken_back: Sequence[RunId] = ()
-    """Queued runs whose due time is on a day that is off now."""
-
-
-def due_by_calendar(schedule: ScheduleDraft, is_planned: bool, ahead: Sequence[AheadRun], now: Micros) -> CalendarPlan:
-    """The plan of a schedule whose timing has the new dates. Its grid stays where it is, and so does what was due
-    before now and nobody has answered, unless its day is off. One that is not planned by its timing stays as it is.
-    """
-    if not is_planned:
-        return CalendarPlan(schedule.next_at)
+def off_by_calendar(schedule: ScheduleDraft, ahead: Sequence[AheadRun]) -> list[RunId]:
+    """Of what was recorded ahead, the queued runs whose day is off by the timing that the schedule has now."""
     try:
-        timing = parse_timing(schedule.timing, tz=schedule.zone, name=schedule.name, stored=True).anchored(
-            from_micros(schedule.anchor_at)
-        )
-        off = [run.id for run in ahead if run.state == RunState.QUEUED and not timing.is_due(from_micros(run.due_at))]
-        answered = [run.due_at for run in ahead if run.id not in off]
+        timing = _anchored(schedule)
+        return [run.id for run in ahead if run.state == RunState.QUEUED and not timing.is_due(from_micros(run.due_at))]
+    except OstinatoError:
+        return []
+
+
+def due_by_calendar(schedule: ScheduleDraft, answered: Sequence[Micros], now: Micros) -> Micros | None:
+    """When a schedule whose timing has the new dates is due next; what was recorded ahead and stays is answered. Its
+    grid stays where it is, and so does what was due before now and nobody has answered, unless its day is off.
+    """
+    try:
+        timing = _anchored(schedule)
         overdue = schedule.next_at is not None and schedule.next_at <= now
         since = schedule.next_at - 1 if overdue and schedule.next_at is not None else max([now, *answered])
         due = timing.next_after(from_micros(since))
     except OstinatoError:
-        return CalendarPlan(schedule.next_at)  # the ticker breaks it when it is due, and says why
-    return CalendarPlan(None if due is None else to_micros(due), off)
+        return schedule.next_at  # the ticker breaks it when it is due, and says why
+    return None if due is None else to_micros(due)
+
+
+def _anchored(schedule: ScheduleDraft) -> Timing:
+    timing = parse_timing(schedule.timing, tz=schedule.zone, name=schedule.name, stored=True)
+    return timing.anchored(from_micros(schedule.anchor_at))

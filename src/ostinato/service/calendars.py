@@ -45,15 +45,20 @@ class CalendarService:
         return found
 
     @audited("calendar.set")
-    async def set(self, name: str, dates: Iterable[str | date], *, note: str | None = None) -> Calendar:
+    async def set(
+        self, name: str, dates: Iterable[str | date], *, note: str | None = None, version: int | None = None
+    ) -> Calendar:
         """Add a calendar, or give the one of this name these dates; doing it twice changes nothing.
 
         A date is `2026-12-24`, or `12-24` for every year. The schedules that use it are planned anew at once. Without a
-        note it keeps its own; an empty one clears it.
+        note it keeps its own; an empty one clears it. With a `version`, a VersionConflict unless it still has that one;
+        0 is for a name that no calendar has.
         """
         wanted, now = _checked(name, dates), self._clock.now()
-        moved = await self._store.calendars.put_calendar(name, wanted, note, changed_by(), now)
-        return replace(await self.get(name), replanned=tuple(moved or ()))
+        moved = await self._store.calendars.put_calendar(name, wanted, note, changed_by(), now, version)
+        if moved is None:
+            raise _overtaken(name, await self._find(name), is_new=version == 0)
+        return replace(await self.get(name), replanned=tuple(moved))
 
     @audited("calendar.add")
     async def add(self, name: str, dates: Iterable[str | date]) -> Calendar:
@@ -149,6 +154,16 @@ class CalendarService:
 
 def _missing(name: str) -> NotFound:
     return NotFound(f"there is no calendar {name!r}; 'ostinato calendar ls' lists them")
+
+
+def _overtaken(name: str, current: Calendar | None, *, is_new: bool) -> VersionConflict:
+    if current is None:
+        return VersionConflict(f"calendar {name!r} was removed by somebody else: make it again without a version")
+    if is_new:
+        return VersionConflict(f"a calendar {name!r} already exists", version=current.version)
+    return VersionConflict(
+        f"calendar {name!r} was changed by somebody else: read it again and repeat the change", version=current.version
+    )
 
 
 def _checked(name: str, dates: Iterable[str | date]) -> Dates:

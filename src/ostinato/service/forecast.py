@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache
 from itertools import islice
 
 from ostinato.clock import MICROSECOND, SECOND, Micros, from_micros, to_micros
@@ -21,6 +20,7 @@ from ostinato.models.schedule import DueSchedule, Schedule
 from ostinato.stores.base import Store
 from ostinato.timing import Timing, parse_timing
 from ostinato.timing.searching import at_most
+from ostinato.timing.text_cache import TextCache
 
 __all__ = [
     "DueTime",
@@ -110,8 +110,7 @@ def _anchored(name: str, timing: str, zone: str, anchor_at: Micros) -> tuple[Tim
     return _of_pattern(timing, zone, anchor_at, name if found is not None and found.wants_name else None)
 
 
-@lru_cache(maxsize=16_384)
-def _of_pattern(timing: str, zone: str, anchor_at: Micros, name: str | None) -> tuple[Timing | None, Pattern]:
+def _with_pattern(timing: str, zone: str, anchor_at: Micros, name: str | None) -> tuple[Timing | None, Pattern]:
     found = _parsed(timing, zone)
     if found is None:
         return None, (timing, zone, None, None)
@@ -120,13 +119,16 @@ def _of_pattern(timing: str, zone: str, anchor_at: Micros, name: str | None) -> 
     return anchored, (timing, zone, None if anchored is found else anchor_at, name)
 
 
-@lru_cache(maxsize=16_384)
-def _parsed(timing: str, zone: str) -> Timing | None:
+def _read(timing: str, zone: str) -> Timing | None:
     try:
         found = parse_timing(timing, tz=zone, stored=True)
     except OstinatoError:
         return None  # the next tick will say that it is broken
     return None if found.after_finish is not None else found
+
+
+_of_pattern = TextCache(_with_pattern, 16_384)
+_parsed = TextCache(_read, 16_384)
 
 
 def times_from(schedule: Schedule, first: datetime, n: int) -> list[datetime]:

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from ostinato.errors import TimingError
 from ostinato.timing import After, parse_timing
 from ostinato.timing.calendar_days import folded
+from ostinato.timing.text_cache import TextCache
 
 __all__ = ["sentence_of", "why_not_due"]
 
 
-@lru_cache(maxsize=4096)
-def sentence_of(timing: str, zone: str) -> tuple[str, str | None, bool, bool]:
-    """What a timing says in English, or why not; whether a name says more; and whether it gathers several ends."""
+def _sentence_of(timing: str, zone: str) -> tuple[str, str | None, bool, bool]:
     try:
         found = parse_timing(timing, tz=zone, stored=True)
         return found.explain(), None, found.wants_name, isinstance(found, After) and found.within is not None
     except TimingError as error:
         return "", f"its timing {folded(timing)!r} is not readable: {error.message}", False, False
+
+
+sentence_of = TextCache(_sentence_of, 4_096)
+"""What a timing says in English, or why not; whether a name says more; and whether it gathers several ends."""
 
 
 def why_not_due(

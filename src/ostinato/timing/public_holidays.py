@@ -21,7 +21,7 @@ from ostinato.timing.dates import DaySet
 if TYPE_CHECKING:
     from holidays import HolidayBase
 
-__all__ = ["Holidays"]
+__all__ = ["Holidays", "lacks_package"]
 
 _ENGLISH = "en_US"
 _quiet = threading.Lock()
@@ -123,6 +123,17 @@ def _package() -> Any:
     except ModuleNotFoundError as error:
         raise TimingError(_MISSING) from error
     return holidays
+
+
+def lacks_package(text: str) -> bool:
+    """Whether a canonical text names holidays that nobody can compute here."""
+    if "holidays(" not in text or text.startswith("after "):
+        return False
+    try:
+        _package()
+    except TimingError:
+        return True
+    return False
 
 
 def _made(code: str, years: int | None = None, language: str | None = None) -> HolidayBase:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from datetime import date, datetime, timedelta
-from functools import lru_cache
 from typing import NoReturn
 
 from ostinato.errors import TimingError
@@ -27,6 +26,7 @@ from ostinato.timing.every import Every
 from ostinato.timing.every_words import FROM
 from ostinato.timing.hints import right_text
 from ostinato.timing.reading import NeedsNow, Word, Words
+from ostinato.timing.text_cache import TextCache
 from ostinato.timing.words import read_simple
 from ostinato.timing.zones import Zone, as_utc, check_zone
 
@@ -91,11 +91,6 @@ def check_reads_back(timing: Timing, zone: str) -> None:
         raise TimingError(f"a {kind} cannot be stored: its text {text!r} is read as another timing; {advice}")
 
 
-@lru_cache(maxsize=4096)
-def _parsed(text: str, tz: str | None, stored: bool) -> Timing:
-    return _parse(text, tz, None, stored)
-
-
 def _parse(text: str, tz: str | None, now: datetime | None, stored: bool) -> Timing:
     try:
         return _Parser(text, tz, now, stored).whole()
@@ -105,6 +100,9 @@ def _parse(text: str, tz: str | None, now: datetime | None, stored: bool) -> Tim
         position = min(error.position, len(text))
         hint = right_text(error, lambda fixed: _Parser(fixed, tz, now).whole())
         raise TimingError(error.message, text=text, position=position, hint=hint) from error.__cause__
+
+
+_parsed = TextCache(lambda text, tz, stored: _parse(text, tz, None, stored), 4_096)
 
 
 class _Parser:

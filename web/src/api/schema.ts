@@ -59,6 +59,7 @@ export interface paths {
         /**
          * Set Calendar
          * @description Add a calendar, or give the one of this name these dates; the schedules that use it are planned anew at once.
+         *     With a `version`, 409 if it was changed since.
          */
         put: operations["set_calendar"];
         post?: never;
@@ -1628,6 +1629,11 @@ export interface components {
              * @description Without it, an existing calendar keeps its own; "" clears it.
              */
             note?: string | null;
+            /**
+             * Version
+             * @description Only if it still has this one; 0: only if there is no such calendar.
+             */
+            version?: number | null;
         };
         /**
          * CalendarList
@@ -4400,6 +4406,15 @@ export interface operations {
             };
             /** @description Not found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Its state does not allow this */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };

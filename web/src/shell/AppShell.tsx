@@ -12,7 +12,6 @@ import { ProblemNote } from "@/components/ProblemNote";
 import { SkeletonRows } from "@/components/Skeleton";
 import { BottomBar } from "@/shell/BottomBar";
 import { Header } from "@/shell/Header";
-import { KeysDialog } from "@/shell/KeysDialog";
 import { PLACES } from "@/shell/navigation";
 import { Sidebar } from "@/shell/Sidebar";
 import { StaleBar } from "@/shell/StaleBar";
@@ -20,6 +19,8 @@ import { listenForKeys, useShortcut } from "@/state/shortcuts";
 
 const loadPalette = () => loadFile(() => import("@/shell/Palette"));
 const Palette = lazy(async () => ({ default: (await loadPalette()).Palette }));
+const loadKeys = () => loadFile(() => import("@/shell/KeysDialog"));
+const KeysDialog = lazy(async () => ({ default: (await loadKeys()).KeysDialog }));
 
 export function AppShell() {
   const me = useMe();
@@ -41,10 +42,10 @@ export function AppShell() {
   }, [loggedIn, cache]);
   // Not with the first load, and there when it is asked for.
   useEffect(() => {
-    if (loggedIn) void loadPalette().catch(() => undefined);
+    if (loggedIn) void Promise.all([loadPalette(), loadKeys()]).catch(() => undefined);
   }, [loggedIn]);
-  const [hasPalette, setHasPalette] = useState(false);
-  useEffect(() => setHasPalette((before) => before || over === "palette"), [over]);
+  const [hasOver, setHasOver] = useState(false);
+  useEffect(() => setHasOver((before) => before || over !== null), [over]);
   useEffect(listenForKeys, []);
   useShortcut("mod+k", () => setOver((now) => (now === "palette" ? null : "palette")), {
     label: "Search and commands",
@@ -83,16 +84,16 @@ export function AppShell() {
         </main>
       </div>
       <BottomBar />
-      {hasPalette && (
+      {hasOver && (
         <Suspense fallback={null}>
           <Palette
             open={over === "palette"}
             onOpenChange={(open) => setOver(open ? "palette" : null)}
             onKeys={() => setOver("keys")}
           />
+          <KeysDialog open={over === "keys"} onOpenChange={(open) => setOver(open ? "keys" : null)} />
         </Suspense>
       )}
-      <KeysDialog open={over === "keys"} onOpenChange={(open) => setOver(open ? "keys" : null)} />
     </div>
   );
 }

@@ -26,12 +26,14 @@ async def get_calendar(name: Name, services: Served, container: Container, _: Vi
     return Zoned(await services.calendars.get(name), container.settings.tz)
 
 
-@router.put("/api/calendars/{name}")
+@router.put("/api/calendars/{name}", responses=problems(409))
 async def set_calendar(
     name: Name, body: CalendarDates, services: Served, container: Container, _: Operator
 ) -> Zoned[Calendar]:
-    """Add a calendar, or give the one of this name these dates; the schedules that use it are planned anew at once."""
-    return Zoned(await services.calendars.set(name, body.dates, note=body.note), container.settings.tz)
+    """Add a calendar, or give the one of this name these dates; the schedules that use it are planned anew at once.
+    With a `version`, 409 if it was changed since."""
+    made = await services.calendars.set(name, body.dates, note=body.note, version=body.version)
+    return Zoned(made, container.settings.tz)
 
 
 @router.delete("/api/calendars/{name}", status_code=204, responses=problems(409))

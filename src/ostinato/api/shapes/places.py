@@ -33,6 +33,10 @@ class CalendarDates(RequestBody):
         Text | None,
         Field(description='Without it, an existing calendar keeps its own; "" clears it.', max_length=10_000),
     ] = None
+    version: Annotated[
+        int | None,
+        Field(description="Only if it still has this one; 0: only if there is no such calendar.", ge=0, le=GREATEST),
+    ] = None
 
 
 class PauseLane(RequestBody):

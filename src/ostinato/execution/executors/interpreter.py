@@ -44,7 +44,7 @@ def called(
     program = interpreter or default_shell()
     how, text = calling(program), os.fsencode(command)
     if how.before and len(text) <= LONGEST_ARGUMENT:
-        yield [program, *how.before, command]
+        yield [program, *how.words(command)]
         return
     try:
         path = PLACES.take("script", lambda path: _write(path, text, owner))

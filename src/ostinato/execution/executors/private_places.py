@@ -16,8 +16,9 @@ from collections.abc import Callable
 
 __all__ = ["PLACES", "PrivatePlaces"]
 
-_FOLDER = re.compile(r"ostinato-(\d+)-.*")
+_FOLDER = re.compile(r"ostinato-\d+-.*")
 _IN_MEMORY = "/dev/shm"
+_TRIES = 3
 
 
 class PrivatePlaces:
@@ -55,8 +56,7 @@ class PrivatePlaces:
                 self._made_before = True
                 _tidy(place or tempfile.gettempdir())
             self._let_go()
-            self.folder, self._taken = tempfile.mkdtemp(prefix=f"ostinato-{os.getpid()}-", dir=place), 0
-            self._held = _locked(self.folder)
+            (self.folder, self._held), self._taken = _new_folder(place), 0
             # Others may pass through, not look: each file belongs to the user of its work.
             os.chmod(self.folder, 0o711)
             return self._make(self.folder, name, make)
@@ -90,13 +90,28 @@ def _tidy(place: str) -> None:
     """Remove what nodes of this user left behind that were killed."""
     with contextlib.suppress(OSError):
         for name in os.listdir(place):
-            found = _FOLDER.fullmatch(name)
             path = os.path.join(place, name)
-            if not found or _is_alive(int(found[1])) or os.lstat(path).st_uid != os.geteuid():
+            if not _FOLDER.fullmatch(name) or os.lstat(path).st_uid != os.geteuid():
                 continue
+            # The number of a killed node may be ours: each is the first process of its container.
             if (held := _locked(path)) is not None:
                 shutil.rmtree(path, ignore_errors=True)
                 os.close(held)
+
+
+def _new_folder(place: str | None) -> tuple[str, int | None]:
+    """A folder and its lock. Before that is there, another node may take it for left behind: then another folder."""
+    prefix = f"ostinato-{os.getpid()}-"
+    for _ in range(_TRIES):
+        folder = tempfile.mkdtemp(prefix=prefix, dir=place)
+        held = _locked(folder)
+        if held is not None and os.path.isdir(folder):
+            return folder, held
+        if held is not None:
+            os.close(held)
+        with contextlib.suppress(OSError):
+            os.rmdir(folder)
+    return tempfile.mkdtemp(prefix=prefix, dir=place), None  # where no lock can be had, nobody tidies either
 
 
 def _locked(folder: str) -> int | None:
@@ -111,16 +126,6 @@ def _locked(folder: str) -> int | None:
         os.close(held)
         return None
     return held
-
-
-def _is_alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
 
 
 PLACES = PrivatePlaces()

@@ -6,7 +6,7 @@ which they are with it; whoever changes a calendar writes the new dates into all
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
@@ -14,7 +14,7 @@ from ostinato.clock import Micros, from_micros, to_micros
 from ostinato.errors import InvalidInput
 from ostinato.models.calendar import Calendar
 from ostinato.models.ids import RunId
-from ostinato.models.replanning import AheadRun, due_by_calendar
+from ostinato.models.replanning import AheadRun, due_by_calendar, off_by_calendar
 from ostinato.models.schedule import ScheduleDraft
 from ostinato.stores.drafts import STORED_COLUMNS, StoredSchedule, load_stored
 from ostinato.stores.rows import load_all
@@ -56,13 +56,14 @@ SELECT schedule_id, id, due_at, state FROM runs
 WHERE schedule_id = ANY (:ids::bigint[]) AND trigger IN ('schedule', 'catch_up') AND due_at > :now
 """
 _MOVE = """
-UPDATE schedules AS s SET timing = n.timing, next_at = n.next_at, remaining = n.remaining, version = s.version + 1,
-                          updated_at = :now
-FROM unnest(:ids::bigint[], :timings::text[], :nexts::bigint[], :lefts::bigint[]) n (id, timing, next_at, remaining)
+UPDATE schedules AS s SET timing = n.timing, enabled = n.enabled, next_at = n.next_at, remaining = n.remaining,
+                          version = s.version + 1, updated_at = :now
+FROM unnest(:ids::bigint[], :timings::text[], :switches::boolean[], :nexts::bigint[], :lefts::bigint[])
+     n (id, timing, enabled, next_at, remaining)
 WHERE s.id = n.id
 """
 _TAKE_BACK = """
-DELETE FROM runs WHERE id = ANY (:runs::bigint[]) AND state = 'queued' RETURNING session
+DELETE FROM runs WHERE id = ANY (:runs::bigint[]) AND state = 'queued' RETURNING id, session
 """
 _UNRELATE = """
 DELETE FROM schedule_calendars WHERE schedule_id IN (SELECT id FROM schedules WHERE name = ANY (:names::text[]))
@@ -173,22 +174,18 @@ class Calendars(Generic[C]):
         ids = {"ids": [one.id for one in using], "now": now}
         paused = await find_paused(db, "s.id = ANY (:ids::bigint[])", ids)
         ended = await end_pauses(db, self._parts, paused, now)
+        known = [
+            replace(one, next_at=ended.get(one.id, one.next_at), timing=timing)
+            for one in using
+            if (timing := with_dates(one.timing, {name: dates})) != one.timing
+        ]
         ahead: dict[int, list[AheadRun]] = {}
         for schedule, *run in await db.fetch(_AHEAD, ids):
             ahead.setdefault(schedule, []).append(AheadRun(*run))
-        moved: list[StoredSchedule] = []
-        taken_back: list[RunId] = []
-        for one in using:
-            timing = with_dates(one.timing, {name: dates})
-            if timing == one.timing:
-                continue
-            known = replace(one, next_at=ended.get(one.id, one.next_at), timing=timing)
-            plan = due_by_calendar(known, _is_planned(one), ahead.get(one.id, ()), now)
-            taken_back += plan.taken_back
-            left = None if one.remaining is None else one.remaining + len(plan.taken_back)
-            moved.append(replace(known, next_at=plan.next_at, remaining=left))
+        # A node may have claimed some of them since: what is really gone says how each is planned.
+        gone = await self._take_back(db, [run for one in known for run in _off(one, ahead)])
+        moved = [_planned(one, ahead.get(one.id, ()), gone, now) for one in known]
         await self._write(db, moved, now)
-        await self._give_back(db, taken_back)
         return sorted(one.name for one in moved)
 
     async def _write(self, db: C, moved: Sequence[StoredSchedule], now: Micros) -> None:
@@ -196,23 +193,35 @@ class Calendars(Generic[C]):
             columns: dict[str, list[Any]] = {
                 "ids": [one.id for one in moved],
                 "timings": [one.timing for one in moved],
+                "switches": [one.enabled for one in moved],
                 "nexts": [one.next_at for one in moved],
                 "lefts": [one.remaining for one in moved],
             }
             await db.run(_MOVE, {**columns, "now": now})
 
-    async def _give_back(self, db: C, runs: Sequence[RunId]) -> None:
-        """Take back what was recorded ahead for days that are off now; the next of their sessions go."""
-        if runs:
-            rows = await db.fetch(_TAKE_BACK, {"runs": runs})
-            sessions = {session for (session,) in rows if session is not None}
-            await self._parts.lock_sessions(db, sessions)
-            await self._parts.give_turns(db, sessions)
+    async def _take_back(self, db: C, runs: Sequence[RunId]) -> set[RunId]:
+        """Delete those of these runs that are still queued, and answer them; the next of their sessions go."""
+        if not runs:
+            return set()
+        rows = await db.fetch(_TAKE_BACK, {"runs": runs})
+        sessions = {session for _, session in rows if session is not None}
+        await self._parts.lock_sessions(db, sessions)
+        await self._parts.give_turns(db, sessions)
+        return {RunId(id) for id, _ in rows}
 
 
-def _is_planned(one: StoredSchedule) -> bool:
-    """Whether its timing says when it is due next. What is broken has the time of its probe, if any."""
-    return bool(one.enabled) and one.broken is None and not one.orphaned and one.remaining != 0
+def _off(one: StoredSchedule, ahead: Mapping[int, Sequence[AheadRun]]) -> list[RunId]:
+    """What was recorded ahead for days that are off now. The run of what is broken is its probe, at any time."""
+    return off_by_calendar(one, ahead.get(one.id, ())) if one.broken is None else []
+
+
+def _planned(one: StoredSchedule, ahead: Sequence[AheadRun], gone: Set[RunId], now: Micros) -> StoredSchedule:
+    """The schedule without what is gone of what was recorded ahead: that is still to run, though it were the last."""
+    if one.remaining is not None and (back := sum(run.id in gone for run in ahead)):
+        one = replace(one, remaining=one.remaining + back, enabled=one.enabled or one.remaining == 0)
+    if not one.enabled or one.broken is not None or one.orphaned or one.remaining == 0:
+        return one  # its timing does not say when it is due; what is broken has the time of its probe, if any
+    return replace(one, next_at=due_by_calendar(one, [run.due_at for run in ahead if run.id not in gone], now))
 
 
 def _loaded(row: Sequence[Any]) -> Calendar:

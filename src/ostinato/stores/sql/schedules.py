@@ -166,8 +166,11 @@ class Schedules(Generic[C]):
         self._parts = parts
 
     async def put_schedules(self, drafts: Sequence[ScheduleDraft], now: Micros) -> None:
+        async def put(db: C) -> None:
+            await self._put(db, await with_calendars(db, drafts), now)
+
         if drafts:
-            await self._database.write(lambda db: self._put(db, drafts, now), wakes=True, once=False)
+            await self._database.write(put, wakes=True, once=False)
 
     async def insert_schedule(self, draft: ScheduleDraft, now: Micros) -> bool:
         async def insert(db: C) -> bool:
@@ -204,9 +207,10 @@ class Schedules(Generic[C]):
         named = {"name": draft.name, "id": id}
 
         async def edit(db: C) -> int | None:
+            dated = await with_calendars(db, [draft])
             if await db.fetch(_VERSION, named) != [(version,)]:
                 return None
-            await self._put(db, [draft], now)
+            await self._put(db, dated, now)
             await wait_for_finish(db, id, now)
             return int(await db.fetch_value(_VERSION, named))
 
@@ -304,8 +308,9 @@ class Schedules(Generic[C]):
         await self._parts.give_turns(db, names)
 
     async def _put(self, db: C, drafts: Sequence[ScheduleDraft], now: Micros) -> None:
-        """Put schedules inside the caller's transaction; of a name that is given twice the last counts."""
-        left = {draft.name: draft for draft in await with_calendars(db, drafts)}
+        """Put schedules that are `with_calendars` inside the caller's transaction, which has locked no schedule before
+        that; of a name that is given twice the last counts."""
+        left = {draft.name: draft for draft in drafts}
         related: list[ScheduleDraft] = []
         calendars: list[ScheduleDraft] = []
         for _ in range(_TRIES):

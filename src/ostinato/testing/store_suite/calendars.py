@@ -223,6 +223,37 @@ async def test_what_was_recorded_ahead_for_a_day_that_is_off_now_is_taken_back(
     assert ((await get(store)).remaining, await next_at(store)) == (5, DUE + DAY)
 
 
+async def test_the_last_of_its_runs_is_to_run_again_once_it_is_taken_back(store: Store) -> None:
+    await office(store)
+    id = await using(store, remaining=1)
+    ahead = DUE - SECOND
+    last = plan(id, read_next_at=DUE, next_at=None, remaining=0, enabled=False)
+    assert (await store.schedules.record_fires([last], ahead)).moved == [id]
+    await office(store, TOMORROW, now=ahead)
+    found = await get(store)
+    assert (found.enabled, found.remaining, len(await all_runs(store))) == (False, 0, 1)
+    assert await next_at(store) is None
+    await office(store, TODAY, now=ahead)
+    found = await get(store)
+    assert await all_runs(store) == []
+    assert (found.state, found.enabled, found.remaining) == (ScheduleState.ON, True, 1)
+    assert await next_at(store) == DUE + DAY
+
+
+async def test_what_code_no_longer_declares_runs_no_last_time_on_a_day_that_is_off(store: Store) -> None:
+    await office(store)
+    declared: dict[str, Any] = {"owner": "code", "origin": "app", "timing": timing(), "remaining": 1}
+    id = await put(store, next_at=DUE, **declared)
+    ahead = DUE - SECOND
+    await store.schedules.record_fires([plan(id, read_next_at=DUE, next_at=None, remaining=0, enabled=False)], ahead)
+    await store.schedules.mark_orphans("app", [], ahead)
+    await office(store, TODAY, now=ahead)
+    assert await all_runs(store) == []
+    assert await next_at(store) is None
+    await store.schedules.put_schedules([draft(next_at=DUE + DAY, **declared)], ahead)
+    assert ((await get(store)).remaining, await next_at(store)) == (1, DUE + DAY)
+
+
 async def test_what_was_recorded_ahead_and_is_due_still_is_not_due_twice(store: Store) -> None:
     await office(store)
     id = await using(store, remaining=5)
@@ -333,6 +364,20 @@ async def test_a_schedule_and_its_calendar_that_are_stored_at_once_agree(first: 
         assert {one.resolved_timing for one in listed} == {timing(dates)}
     (found,) = await second.calendars.list_calendars()
     assert len(found.schedules) == 60
+
+
+async def test_a_schedule_that_is_edited_and_its_calendar_at_once_agree(first: Store, second: Store) -> None:
+    await office(first)
+    id = await using(first)
+    for number in range(15):
+        dates, before = f"2027-02-{number + 1:02}", await get(first)
+        edited = draft(timing=timing(base=f"daily 09:{number + 1:02}"), next_at=DUE)
+        version, moved = await asyncio.gather(
+            first.schedules.edit_schedule(edited, id, before.version, NOW), office(second, dates)
+        )
+        base = (before if version is None else edited).timing.partition(" except")[0]
+        assert (await get(first)).resolved_timing == timing(dates, base)
+        assert moved == ["report"]
 
 
 async def test_a_calendar_that_is_removed_while_a_schedule_is_stored_is_there_or_the_schedule_is_not(

@@ -1,10 +1,11 @@
 /** Calendars: named sets of dates on which schedules are not due. */
 
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { api, dataOf } from "@/api/client";
+import { api, dataOf, ProblemError } from "@/api/client";
 import { keys } from "@/api/keys";
 import type { Calendar } from "@/api/types";
 
+const TRIES = 5;
 const at = (name: string) => ({ path: { name } });
 
 export function useCalendars() {
@@ -24,14 +25,20 @@ function useSettled() {
   };
 }
 
-/** Makes a calendar, or answers null where there is one of that name: the same request would change its dates. */
+/** Somebody else was faster. */
+const isOvertaken = (error: unknown): boolean => error instanceof ProblemError && error.status === 409;
+
+/** Makes a calendar, or answers null where there is one of that name. */
 export function useMakeCalendar() {
   const settled = useSettled();
   return useMutation({
     mutationFn: async ({ name, dates, note }: { name: string; dates: string[]; note: string }) => {
-      const { items } = await dataOf(api.GET("/api/calendars", {}));
-      if (items.some((calendar) => calendar.name === name)) return null;
-      return dataOf(api.PUT("/api/calendars/{name}", { params: at(name), body: { dates, note } }));
+      try {
+        return await dataOf(api.PUT("/api/calendars/{name}", { params: at(name), body: { dates, note, version: 0 } }));
+      } catch (error) {
+        if (isOvertaken(error)) return null;
+        throw error;
+      }
     },
     onSettled: settled,
   });
@@ -50,9 +57,15 @@ export function useChangeCalendar() {
   const settled = useSettled();
   return useMutation({
     mutationFn: async ({ name, added, removed, note }: CalendarChange): Promise<Calendar> => {
-      const known = await dataOf(api.GET("/api/calendars/{name}", { params: at(name) }));
-      const dates = [...new Set([...known.dates, ...added])].filter((date) => !removed.includes(date));
-      return dataOf(api.PUT("/api/calendars/{name}", { params: at(name), body: { dates, note } }));
+      for (let tries = 1; ; tries += 1) {
+        const { dates: known, version } = await dataOf(api.GET("/api/calendars/{name}", { params: at(name) }));
+        const dates = [...new Set([...known, ...added])].filter((date) => !removed.includes(date));
+        try {
+          return await dataOf(api.PUT("/api/calendars/{name}", { params: at(name), body: { dates, note, version } }));
+        } catch (error) {
+          if (!isOvertaken(error) || tries === TRIES) throw error;
+        }
+      }
     },
     onSettled: settled,
   });

@@ -71,6 +71,7 @@ it("makes one of dates that were pasted", async () => {
   expect(asked.find((one) => one.method === "PUT")?.body).toEqual({
     dates: ["12-24", "2026-12-31", "2027-03-26"],
     note: "when it stands still",
+    version: 0,
   });
 });
 
@@ -124,7 +125,42 @@ it("changes what was changed, keeps what others added meanwhile, and tells who w
   expect(screen.getByText("Planned anew: report and sync.")).toBeTruthy();
   expect(asked.find((one) => one.method === "PUT")?.body).toEqual({
     dates: ["2026-12-24", "2027-01-06", "2027-05-01", "2027-12-24"],
+    version: office.version,
   });
+});
+
+it("begins again with what others changed while it was being saved", async () => {
+  const theirs = { ...office, dates: [...office.dates, "2027-05-01"], version: office.version + 1 };
+  let reads = 0;
+  const asked = stubServer({
+    ...calendars(office),
+    "GET /api/calendars/office": () => ((reads += 1) === 1 ? office : theirs),
+    "PUT /api/calendars/office": ({ body }: { body: unknown }) =>
+      (body as { version: number }).version === theirs.version ? theirs : problem(409, "it was changed"),
+  });
+  open();
+  await user.click(await screen.findByRole("button", { name: "Change calendar office" }));
+  await user.type(dates(), "2027-12-24");
+  await user.click(screen.getByRole("button", { name: "Save calendar" }));
+  await screen.findByText("Calendar office is saved");
+  const [first, second, ...more] = asked.filter((one) => one.method === "PUT").map((one) => one.body);
+  expect(first).toEqual({ dates: [...office.dates, "2027-12-24"], version: office.version });
+  expect(second).toEqual({ dates: [...theirs.dates, "2027-12-24"], version: theirs.version });
+  expect(more).toEqual([]);
+});
+
+it("does not take the place of one that somebody else has just made", async () => {
+  const taken = [sampleCalendar({ name: "plant" })];
+  let reads = 0;
+  stubServer({
+    "GET /api/calendars": () => ({ items: (reads += 1) === 1 ? [] : taken, zone: "UTC" }),
+    "PUT /api/calendars/plant": problem(409, "a calendar 'plant' already exists", { version: 1 }),
+  });
+  open();
+  await user.click(await screen.findByRole("button", { name: "New calendar" }));
+  await user.type(screen.getByLabelText("Name"), "plant");
+  await user.click(screen.getByRole("button", { name: "Make calendar" }));
+  expect(await screen.findByText("There is a calendar plant already.")).toBeTruthy();
 });
 
 it("takes the note away when it is emptied, and no date", async () => {
@@ -134,7 +170,11 @@ it("takes the note away when it is emptied, and no date", async () => {
   await user.clear(screen.getByLabelText("Note"));
   await user.keyboard("{Enter}");
   await screen.findByText("Calendar office is saved");
-  expect(asked.find((one) => one.method === "PUT")?.body).toEqual({ dates: office.dates, note: "" });
+  expect(asked.find((one) => one.method === "PUT")?.body).toEqual({
+    dates: office.dates,
+    note: "",
+    version: office.version,
+  });
 });
 
 it("shows what the server does not take at its field", async () => {
