@@ -27,6 +27,11 @@ _PLAIN = re.compile(r'[^\s",()]+')
 _RESERVED = frozenset({"or", "and", "on", "within", "jitter", "stable", "except", "finish", "any", "all", "of", "in"})
 
 
+_TIMINGS = frozenset({"weekdays", "weekends", "daily", "weekly", "monthly", "quarterly", "yearly", "hourly", "every"})
+"""Words that begin a timing: behind `and` and `or`, whether a schedule is called so is not clear."""
+_ALONE = "what runs after another begins when that one ends, and 'after' combines with no other timing"
+
+
 class On(StrEnum):
     """Which ends of another schedule's runs are followed."""
 
@@ -85,7 +90,9 @@ class After(Timing):
         return 0
 
     def _words(self) -> str:
-        words = "after " + (" or " if self.within is None else " and ").join(map(_quoted, self.upstreams))
+        first, *more = self.upstreams
+        joiner = " or " if self.within is None else " and "
+        words = "after " + joiner.join([_quoted(first), *(_quoted(name, _TIMINGS) for name in more)])
         if self.within is not None:
             words += f" within {duration_text(self.within)}"
         return words if self.on is On.SUCCESS else f"{words} on {self.on}"
@@ -116,9 +123,9 @@ def _window(within: Duration) -> timedelta:
     return found
 
 
-def _quoted(name: str) -> str:
+def _quoted(name: str, unclear: frozenset[str] = frozenset()) -> str:
     """The name as it stands in a text: in quotes where it would be read as something else."""
-    if _PLAIN.fullmatch(name) and name.lower() not in _RESERVED:
+    if _PLAIN.fullmatch(name) and name.lower() not in _RESERVED | unclear:
         return name
     return json.dumps(name, ensure_ascii=False)
 
@@ -139,16 +146,16 @@ class _Token(NamedTuple):
         return self.raw not in ('"', ",", "(", ")")
 
 
-def read_after(text: str) -> After:
-    """The timing of a text that begins with `after`."""
-    return _Reader(text).whole()
+def read_after(text: str, stored: bool = False) -> After:
+    """The timing of a text that begins with `after`; one that is stored was taken when it was written."""
+    return _Reader(text, stored).whole()
 
 
 class _Reader:
     """`after NAME [or NAME …] [and NAME … [within 1h]] [on success|failure|end] [jitter 30s [stable]]`."""
 
-    def __init__(self, text: str) -> None:
-        self.text = text
+    def __init__(self, text: str, stored: bool) -> None:
+        self.text, self.stored = text, stored
         self.tokens = [_Token(match[0], match.start()) for match in _TOKEN.finditer(text)]
         self.index = 1
 
@@ -160,6 +167,7 @@ class _Reader:
                 self._wrong("either any of them or all of them")
             joiner = word
             self.index += 1
+            self._refuse_timing()
             names.append(self._name())
         options: dict[str, Any] = {}
         while (word := self._peek()) in ("within", "on", "jitter"):
@@ -173,11 +181,26 @@ class _Reader:
                 self.index += 1
                 options["stable"] = True
         if self.index < len(self.tokens):
-            self._wrong(f"{self.tokens[self.index].raw!r} is not understood here")
+            self._refuse_rest()
         try:
             return After(*names, all=joiner == "and", **options)
         except TimingError as error:
             raise TimingError(error.message, text=self.text, position=self.tokens[1].start) from error
+
+    def _refuse_timing(self) -> None:
+        if self._peek() in _TIMINGS and not self.stored:
+            name = self.tokens[self.index].raw
+            self._wrong(f"{_ALONE}; the name of a schedule that is called so stands in quotes: {json.dumps(name)}")
+
+    def _refuse_rest(self) -> NoReturn:
+        found = self.tokens[self.index].raw
+        opened = next((at for at, token in enumerate(self.tokens[: self.index]) if token.raw[0] == "'"), None)
+        if opened is not None:
+            self.index = opened
+            self._wrong("a name with spaces stands in double quotes", re.sub(r"'([^'\"]*)'", r'"\1"', self.text))
+        if found.lower() in ("except", "from", "until", "at", "every") or found in "()" or found[0].isdecimal():
+            self._wrong(f"{found!r} is not understood here: {_ALONE}")
+        self._wrong(f"{found!r} is not understood here")
 
     def _peek(self) -> str:
         return self.tokens[self.index].raw.lower() if self.index < len(self.tokens) else ""

@@ -12,7 +12,7 @@ from ostinato.durations import Duration
 from ostinato.errors import TimingError
 from ostinato.timing.base import NO_JITTER, Timing, jitter_fields, store
 from ostinato.timing.cron_fields import Span
-from ostinato.timing.cron_lines import CompiledCron, compile_cron
+from ostinato.timing.cron_lines import CompiledCron, compile_cron, on_last_day
 from ostinato.timing.cron_sentence import cron_phrase
 from ostinato.timing.explain import month_end_remark
 from ostinato.timing.pattern import WallPattern
@@ -93,7 +93,8 @@ class Cron(WallClockTiming):
     def _remarks(self, after: datetime, n: int) -> list[str]:
         compiled, remarks = self.compiled, []
         if day := compiled.first_missing_day:
-            remarks.append(month_end_remark(day))
+            has_months = not compiled.days.month.is_any
+            remarks.append(month_end_remark(day, on_last_day(self.expression) if has_months else ""))
         if compiled.days.either:
             remarks.append("Due when either the day of the month or the day of the week matches, as in cron.")
         remarks += [

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+from calendar import monthrange
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -27,7 +28,7 @@ from ostinato.timing.cron_fields import (
 from ostinato.timing.explain import WEEKDAYS
 from ostinato.timing.pattern import TimesOfDay, WallPattern
 
-__all__ = ["MACROS", "CompiledCron", "compile_cron", "day_line", "relaxed"]
+__all__ = ["MACROS", "CompiledCron", "compile_cron", "day_line", "on_last_day", "relaxed"]
 
 MACROS = {
     "@yearly": "0 0 1 1 *",
@@ -42,6 +43,7 @@ _FIVE = (Kind.MINUTE, Kind.HOUR, Kind.DAY, Kind.MONTH, Kind.WEEKDAY)
 _UNITS = {Kind.SECOND: "s", Kind.MINUTE: "m", Kind.HOUR: "h", Kind.DAY: "d"}
 _FEW_FIXES = 8
 _SATURDAY = 6
+_WITH_AND_WITHOUT_LEAP_DAY = (2027, 2028)
 _ZERO = read_field("0", Kind.SECOND)
 
 
@@ -60,12 +62,14 @@ class CompiledCron:
 
     @property
     def first_missing_day(self) -> int:
-        """The day of the month that not every month has, where it is due on no earlier one; else 0."""
-        day = self.days.day
+        """The day of the month that some of its months lack, where it is due on no earlier one; else 0."""
+        day, year = self.days.day, self.days.year
         numbers = [*day.values, *(item.day for item in day.items if isinstance(item, Nearest))]
         if self.days.either or any(isinstance(item, FromEnd) for item in day.items) or not numbers:
             return 0
-        return min(numbers) if min(numbers) > 28 else 0
+        years = _WITH_AND_WITHOUT_LEAP_DAY if year is None or year.is_any else year.values
+        shortest = min(monthrange(one, month)[1] for one in years for month in self.days.month.values)
+        return min(numbers) if min(numbers) > shortest else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +102,13 @@ def day_line(word: str) -> str:
         if isinstance(item, FromEnd | Nearest | Nth) and "w" not in word and word not in ("L", "l"):
             return line.format(word)
     return ""
+
+
+def on_last_day(expression: str) -> str:
+    """The line with the last day of its months for its days."""
+    words = expression.split()
+    kinds = _kinds(words)
+    return " ".join("L" if kind is Kind.DAY else word for word, kind in zip(words, kinds, strict=True))
 
 
 def relaxed(expression: str) -> str:

@@ -103,6 +103,8 @@ def _clock(wall: datetime) -> str:
     return clock_text(wall.hour, wall.minute, wall.second)
 
 
-def month_end_remark(day: int) -> str:
-    """For a day of the month that not every month has."""
+def month_end_remark(day: int, line: str = "") -> str:
+    """For a day of the month that not every month has; `line` is cron with the last days of its months."""
+    if line:
+        return f"Skips months without a {day_number(day)}; '{line}' is due on the last day of each of its months."
     return f"Skips months without a {day_number(day)}; 'monthly last' is due on the last day of every month."

@@ -18,7 +18,20 @@ from ostinato.timing.reading import UNITS, NeedsNow
 __all__ = ["right_text"]
 
 _MEANT = frozenset(
-    {"every", "daily", "weekly", "monthly", "quarterly", "hourly", "yearly", "weekdays", "weekends", "weekday"}
+    {
+        "every",
+        "daily",
+        "weekly",
+        "monthly",
+        "quarterly",
+        "hourly",
+        "minutely",
+        "secondly",
+        "yearly",
+        "weekdays",
+        "weekends",
+        "weekday",
+    }
     | {"weekend", "workday", "workdays", "after", "finish", "until", "today", "tomorrow", "noon", "midnight"}
     | {
         "month",
@@ -89,5 +102,9 @@ def _spelled(word: str) -> str | None:
     if len(swapped) == 1:
         return swapped[0]
     alike = sorted(((SequenceMatcher(None, word, known).ratio(), known) for known in _MEANT), reverse=True)
-    (best, found), (second, _) = alike[:2]
-    return found if best >= _ALIKE and best - second >= _AHEAD else None
+    best = alike[0][0]
+    close = [known for ratio, known in alike if best - ratio < _AHEAD]
+    if len(close) > 1:
+        # People seldom get the first letter wrong.
+        close = [known for known in close if known[0] == word[0]]
+    return close[0] if best >= _ALIKE and len(close) == 1 else None

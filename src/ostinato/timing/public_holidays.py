@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from difflib import SequenceMatcher
@@ -73,8 +73,7 @@ def _canonical(code: str) -> str:
     if not dash and country in markets:
         return country
     if country not in set(package.registry.EntityLoader.get_country_codes()):
-        names = _codes_by_name(package)
-        near = names.get(whole.replace(" ", "").casefold()) or _near(whole, [*names.values(), *markets], 0.7)
+        near = _by_name(package, whole) or _near(whole, [*_codes_by_name(package).values(), *markets], 0.7)
         raise TimingError(f"there are no holidays of {whole!r}", hint=near and f"holidays({near})")
     known = package.country_holidays(country)
     country = str(known.country)
@@ -90,6 +89,31 @@ def _canonical(code: str) -> str:
             hint=near and f"holidays({country}-{near})",
         )
     return f"{country}-{found}"
+
+
+def _by_name(package: Any, whole: str) -> str:
+    """The code of a country or a part of one by its name, if one alone is called so: `Bayern`, `GER`, `de bayern`."""
+    names, name = _codes_by_name(package), whole.replace(" ", "").casefold()
+    if name in names:
+        return names[name]
+    head, _, part = whole.partition(" ")
+    if part and (country := names.get(head.casefold()) or head.upper()) in names.values():
+        found = _subdivision(package.country_holidays(country), part.strip())
+        return f"{country}-{found}" if found else ""
+    parts = _parts_by_name(package).get(whole.casefold(), ())
+    begun = {code for known, code in names.items() if len(name) > 2 and known.startswith(name)}
+    found_codes = {*parts, *begun}
+    return found_codes.pop() if len(found_codes) == 1 else ""
+
+
+@lru_cache(maxsize=1)
+def _parts_by_name(package: Any) -> Mapping[str, Collection[str]]:
+    """The codes of parts of countries by their names, which several may share."""
+    found: dict[str, set[str]] = {}
+    for country in set(_codes_by_name(package).values()):
+        for name, part in package.country_holidays(country).subdivisions_aliases.items():
+            found.setdefault(name.casefold(), set()).add(f"{country}-{part}")
+    return MappingProxyType(found)
 
 
 def _subdivision(known: HolidayBase, part: str) -> str | None:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import date, datetime, timedelta
 from typing import NoReturn
 
@@ -24,6 +25,7 @@ from ostinato.timing.dates import Dates, read_day
 from ostinato.timing.day_set_words import DAY_SET, read_day_sets, says_day_set
 from ostinato.timing.every import Every
 from ostinato.timing.every_words import FROM
+from ostinato.timing.habits import find_habit
 from ostinato.timing.hints import right_text
 from ostinato.timing.reading import NeedsNow, Word, Words
 from ostinato.timing.text_cache import TextCache
@@ -97,9 +99,18 @@ def _parse(text: str, tz: str | None, now: datetime | None, stored: bool) -> Tim
     except NeedsNow:
         raise
     except TimingError as error:
-        position = min(error.position, len(text))
-        hint = right_text(error, lambda fixed: _Parser(fixed, tz, now).whole())
-        raise TimingError(error.message, text=text, position=position, hint=hint) from error.__cause__
+        raise _advised(error, text, lambda fixed: _Parser(fixed, tz, now).whole()) from error.__cause__
+
+
+def _advised(error: TimingError, text: str, parse: Callable[[str], Timing]) -> TimingError:
+    """The error with a hint that is a timing, or with none."""
+    habit = find_habit(text, parse)
+    if habit is None:
+        return TimingError(
+            error.message, text=text, position=min(error.position, len(text)), hint=right_text(error, parse)
+        )
+    fixed = right_text(TimingError(habit.message, text=habit.text, hint=habit.text), parse)
+    return TimingError(habit.message, text=text, position=habit.position, hint=fixed)
 
 
 _parsed = TextCache(lambda text, tz, stored: _parse(text, tz, None, stored), 4_096)
@@ -119,7 +130,7 @@ class _Parser:
 
     def whole(self) -> Timing:
         if self._peek() == "after":
-            return read_after(self.text)  # names may have any characters, and it combines with nothing
+            return read_after(self.text, self.stored)  # names may have any characters, and it combines with nothing
         found = self._combination()
         if self.index < len(self.words):
             start = self.words[self.index].start

@@ -27,13 +27,14 @@ from ostinato.timing.cron import Cron
 from ostinato.timing.cron_lines import day_line, relaxed
 from ostinato.timing.day_words import at_month_day, at_weekdays, read_ordinal
 from ostinato.timing.every_words import read_every
-from ostinato.timing.month_days import LAST
+from ostinato.timing.month_days import LAST, ORDINALS
 from ostinato.timing.once_words import at_epoch, read_at_clock, read_in, read_moment, read_today, read_tomorrow
 from ostinato.timing.reading import UNITS, Word, Words
 
 __all__ = ["read_simple"]
 
 _MACROS = {"@secondly": "every 1s", "@minutely": "every 1m", "@quarterly": "quarterly 1 00:00"}
+_PACES = {"secondly": "every 1s", "minutely": "every 1m"}
 _UNCLEAR = {
     "biweekly": "'every 2 weeks', or 'weekly mon,thu'",
     "bimonthly": "'every 2 months', or 'monthly 1,15'",
@@ -58,6 +59,7 @@ def read_simple(words: Words) -> Timing:
     if at_weekdays(words):
         return on_weekdays(words)
     if first == LAST or read_ordinal(first.split(",")[0].strip()) is not None:
+        _refuse_ordinal(words)
         return on_month_days(words)
     if words.at_window() or (words.at_clock() and not _at_amount(words)):
         return _clock_first(words)
@@ -140,9 +142,18 @@ def _refuse_duration(words: Words) -> None:
     except TimingError:
         words.index = 0
         return
+    if words.peek() == "after":
+        words.wrong("what runs after another begins when that one ends: 'after import' stands alone")
     hint = f"every {words.after(0)}" if not words.peek() else ""
     words.index = 0
     words.wrong("a duration alone is not a timing: with 'in' it is due once, with 'every' again and again", hint)
+
+
+def _refuse_ordinal(words: Words) -> None:
+    """`second` alone may be a day of the month, or every second."""
+    word = words.words[0].raw
+    if len(words.words) == 1 and word.lower() in (LAST, *ORDINALS):
+        words.wrong(f"the {word.lower()} of what? As in 'monthly {word.lower()}' or '{word.lower()} monday 09:00'")
 
 
 def _unknown(words: Words) -> Timing:
@@ -156,6 +167,8 @@ def _unknown(words: Words) -> Timing:
         words.wrong("an instant begins with 'at'", f"at {whole}")
     if len(words.words) == 1 and (line := day_line(words.words[0].raw)):
         words.wrong(f"{words.words[0].raw!r} is a day of cron, which stands in a line of five fields", line)
+    if whole in _PACES:
+        words.wrong("how often is written as an interval", _PACES[whole])
     _refuse_duration(words)
     if whole in _UNCLEAR:
         words.wrong(f"{whole!r} is not understood: write {_UNCLEAR[whole]}", "every 2 weeks" if "fort" in whole else "")

@@ -26,6 +26,8 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
         ),
         ('after "nightly import" or "or"', After("nightly import", "or"), None),
         ('after "say \\"hi\\"" or "a,b"', After('say "hi"', "a,b"), None),
+        ("after daily", After("daily"), None),
+        ('after import or "weekdays"', After("import", "weekdays"), None),
         ("after a jitter 30s stable", After("a", jitter="30s", stable=True), None),
     ],
 )
@@ -58,6 +60,20 @@ def test_other_ways_to_say_it_are_read_too(text: str, canonical: str) -> None:
         ("after a on noon", "on cannot be 'noon': it is success, failure or end", ""),
         ("after a and b within soon", "within 'soon' is not a duration such as 1h", ""),
         ("after a on end on end", "on is given twice", ""),
+        ("after 'fail one'", "a name with spaces stands in double quotes", 'after "fail one"'),
+        ("after a or 'fail one' on end", "a name with spaces stands in double quotes", 'after a or "fail one" on end'),
+        (
+            "after import and weekdays",
+            "what runs after another begins when that one ends, and 'after' combines with no other timing; "
+            'the name of a schedule that is called so stands in quotes: "weekdays"',
+            "",
+        ),
+        (
+            "after import 30m",
+            "'30m' is not understood here: what runs after another begins when that one ends, and 'after' combines "
+            "with no other timing",
+            "",
+        ),
         ("after a daily", "'daily' is not understood here", ""),
         ("after a or a", "name 1 to 50 schedules, each once", ""),
         ("after a within 1h", "within is for all of several schedules, as in 'after import and export within 1h'", ""),
@@ -77,3 +93,7 @@ def test_it_has_no_due_times_of_its_own_and_combines_with_nothing() -> None:
     assert (timing.follows, DailyAt(3).follows) == (("import",), ())
     with pytest.raises(TimingError, match="has no due times and cannot be combined"):
         timing | DailyAt(3)
+
+
+def test_a_stored_text_keeps_the_names_that_were_taken() -> None:
+    assert parse_timing("after import or daily", stored=True) == After("import", "daily")

@@ -157,7 +157,10 @@ def test_remarks_say_what_a_fold_does(text: str, ending: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["daily 09:00", "30 9 * * 1-5", "every 5m", "*/5 * * * *", "hourly", "at 2026-10-25T09:00", "monthly 28 09:00"],
+    [
+        *["daily 09:00", "30 9 * * 1-5", "every 5m", "*/5 * * * *", "hourly", "at 2026-10-25T09:00"],
+        *["monthly 28 09:00", "59 23 31 12 *", "0 0 30 4,6 *", "0 0 31W 3 *", "0 0 29 2 * 2028"],
+    ],
 )
 def test_there_are_no_remarks_where_there_is_nothing_to_say(text: str) -> None:
     assert parse_timing(text, BERLIN).remarks(datetime(2026, 1, 1, tzinfo=UTC)) == []
@@ -171,3 +174,18 @@ def test_remarks_name_what_a_month_or_a_step_leaves_out() -> None:
     assert "Steps of 7 in the minute field" in parse_timing("*/7 * * * *", BERLIN).remarks(after)[0]
     assert "Steps of 5 in the hour field" in parse_timing("0 */5 * * *", BERLIN).remarks(after)[0]
     assert "24 hours" in parse_timing("every 2d").remarks(after)[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [("0 0 29 2 *", "0 0 L 2 *"), ("0 0 31 2,3 *", "0 0 L 2,3 *"), ("0 0 9 31 4,5 ? 2027", "0 0 9 L 4,5 ? 2027")],
+)
+def test_a_remark_on_missing_days_keeps_the_months_that_are_named(text: str, line: str) -> None:
+    (remark, *_) = parse_timing(text, BERLIN).remarks(datetime(2026, 1, 1, tzinfo=UTC))
+    assert f"'{line}' is due on the last day of each of its months" in remark
+    assert parse_timing(line, BERLIN).remarks(datetime(2026, 1, 1, tzinfo=UTC)) == []
+
+
+def test_a_line_without_months_is_told_of_the_last_day_of_all() -> None:
+    (remark, *_) = parse_timing("0 0 31 * *", BERLIN).remarks(datetime(2026, 1, 1, tzinfo=UTC))
+    assert "'monthly last' is due on the last day of every month" in remark

@@ -63,6 +63,7 @@ def _clock(draw: st.DrawFn) -> tuple[str, int]:
     forms = [f"{hour}:{minute:02}", f"{hour:02}:{minute:02}", f"{twelve}{half}", f"{twelve} {half}"]
     if hour in (0, 12) and minute == 0:
         forms.append("midnight" if hour == 0 else "noon")
+    forms += [f"{hour}.{minute:02}", f"{hour}h{minute:02}", f"{hour} Uhr" if minute == 0 else f"{hour}:{minute} Uhr"]
     if minute == 0 and hour > 12:
         forms += [str(hour), f"{hour}{half}"]
     return draw(st.sampled_from(forms)), hour * 60 + minute
@@ -198,6 +199,10 @@ def _intervals(draw: st.DrawFn) -> Asked:
         ("@secondly", timedelta(seconds=1)),
         ("@minutely", timedelta(minutes=1)),
         ("every fortnight", timedelta(14)),
+        ("secondly", timedelta(seconds=1)),
+        ("minutely", timedelta(minutes=1)),
+        ("every half hour", timedelta(minutes=30)),
+        ("every quarter of an hour", timedelta(minutes=15)),
     ]
     text, found = draw(st.sampled_from(forms))
     return Asked(text, _every(found))
@@ -260,11 +265,12 @@ def _with_typo(draw: st.DrawFn) -> Asked:
         return one
     index = draw(st.sampled_from(long))
     word, at = words[index], draw(st.integers(0, len(words[index]) - 2))
+    behind = max(at, 1)  # people seldom get the first letter wrong
     changed = [
         word[:at] + word[at + 1] + word[at] + word[at + 2 :],
         word[:at] + word[at + 1 :],
         word[:at] + word[at] + word[at:],
-        word[:at] + draw(st.sampled_from("aeiourstn")) + word[at + 1 :],
+        word[:behind] + draw(st.sampled_from("aeiourstn")) + word[behind + 1 :],
     ]
     words[index] = draw(st.sampled_from(changed))
     return Asked(" ".join(words), one.due)
@@ -338,6 +344,31 @@ def test_a_time_behind_except_is_that_of_the_timing_before_it(asked: Asked) -> N
         "daily 9 in GMT+2",
         "daily 9 or monthly 1 except friday at 9",
         "daily 9 except 12-25 at 9",
+        "second",
+        "third",
+        "fourth",
+        "first",
+        "last",
+        "Second",
+        "at 03/04/2026 9:00",
+        "03.04.2026 9:00",
+        "daily 9 except 03/04",
+        "daily 9 except 3/4/2026",
+        "daily 3 times",
+        "every day 3 times",
+        "dec 24 18:00",
+        "daily 9 except sunday Europe/Berlin",
+        "monthly last in december",
+        "weekdays 9-17 every 7m in december",
+        "every february 30",
+        "daily 9 except holidays(Limburg)",
+        "daily 9 except holidays(United)",
+        "daily 9 except holidays at 9 but not now",
+        "30m after import",
+        "every 24.12",
+        "every 12/24",
+        "daily 9 except 5.12",
+        "daily 9 GMT+2",
     ],
 )
 def test_of_what_nobody_knows_the_meaning_there_is_no_hint(text: str) -> None:
@@ -387,12 +418,78 @@ def test_of_what_nobody_knows_the_meaning_there_is_no_hint(text: str) -> None:
         ("weekdays except friday except 12-25 at 9", "mon-thu 09:00 except 12-25"),
         ("weekdays in UTC except friday at 9 jitter 5m", "mon-thu 09:00"),
         ("weekdays or sat except friday at 9", "mon-thu 09:00 or sat 09:00"),
+        ("minutly", "every 1m"),
+        ("daily 9 except 12/24", "daily 9 except 12-24"),
+        ("daily 9 except 12/24, 12/31", "daily 9 except 12-24,12-31"),
+        ("24.12.2026 18 Uhr", "at 2026-12-24T18:00"),
+        ("24 December 2026 18:00", "at 2026-12-24T18:00"),
+        ("Dec 24th, 2026 at 6pm", "at 2026-12-24T18:00"),
+        ("at 24.12.2026 18:00", "at 2026-12-24T18:00"),
+        ("at 12/24/2026 6pm", "at 2026-12-24T18:00"),
+        ("2026/12/24 18:00", "at 2026-12-24T18:00"),
+        ("daily 9 in december", "0 9 * 12 *"),
+        ("weekdays 9.30 in jan and feb", "30 9 * 1,2 1-5"),
+        ("0 9 * * 1-5 Europe/Berlin", "0 9 * * 1-5 in Europe/Berlin"),
+        ("0 9 * * 1-5 Europe/Berln", "0 9 * * 1-5 in Europe/Berlin"),
+        ("daily 9:00 Europe/Berlin", "daily 9:00 in Europe/Berlin"),
+        ("daily 9:00 UTC", "daily 9:00"),
+        ("daily 9.30", "daily 9:30"),
+        ("daily 17.30", "daily 17:30"),
+        ("daily 9h30", "daily 9:30"),
+        ("daily 17 Uhr", "daily 17:00"),
+        ("daily 9 except 24.12.2026", "daily 9 except 2026-12-24"),
+        ("daily 9 except dec 24", "daily 9 except 12-24"),
+        ("daily 9 except 24 dec", "daily 9 except 12-24"),
+        ("every january 1 at 00:00", "0 0 1 1 *"),
+        ("yearly on 12-24 at 9", "0 9 24 12 *"),
+        ("every year on the 24th of december at 9.30 in Europe/Berlin", "30 9 24 12 * in Europe/Berlin"),
+        ("in an hour", "in 1 hour"),
+        ("in half an hour", "in 30m"),
+        ("daily 9 3 times", "daily 09:00 until 3 runs"),
+        ("every 5m 3 times", "every 5m until 3 runs"),
+        ("weekdays 9 without holidays(DE)", "weekdays 9 except holidays(DE)"),
+        ("weekly munday 9", "weekly monday 9"),
+        ("daily 9 except holidays in DE-BY", "daily 9 except holidays(DE-BY)"),
+        ("daily 9 except holidays DE-BY", "daily 9 except holidays(DE-BY)"),
+        ("daily 9 except holidays(Bayern)", "daily 9 except holidays(DE-BY)"),
+        ("daily 9 except holidays(GER)", "daily 9 except holidays(DE)"),
+        ("daily 9 except holidays(de bayern)", "daily 9 except holidays(DE-BY)"),
     ],
 )
 def test_the_hint_is_of_the_whole_text(text: str, meant: str) -> None:
     timing, wanted = _read(text), parse_timing(meant, "UTC", now=NOW)
     assert timing is not None
     assert _due(timing, 20) == _due(wanted, 20)
+
+
+@pytest.mark.parametrize(
+    ("text", "position", "words"),
+    [
+        ("second", 0, "the second of what?"),
+        ("daily 9 except 12/24", 15, "'12/24' is written 12-24"),
+        ("at 03/04/2026 9:00", 3, "'03/04/2026' may be 2026-03-04 or 2026-04-03"),
+        ("daily 9 except 12/24,03/04", 21, "'03/04' may be 03-04 or 04-03"),
+        ("monthly last in december", 0, "months are written in cron"),
+        ("daily 9:00 Europe/Berlin", 11, "a zone is written with 'in'"),
+        ("daily 9.30", 6, "'9.30' is written 9:30"),
+        ("daily 9 3 times", 8, "so many runs are written 'until 3 runs'"),
+        ("weekdays 9 without holidays(DE)", 11, "days are left out with 'except', not 'without'"),
+        ("daily 9 except holidays in DE-BY", 15, "written in parentheses: holidays(DE-BY)"),
+        ("30m after import", 4, "what runs after another begins when that one ends"),
+    ],
+)
+def test_a_habit_is_named_where_it_stands(text: str, position: int, words: str) -> None:
+    with pytest.raises(TimingError) as caught:
+        parse_timing(text, "UTC", now=NOW)
+    assert words in caught.value.message
+    assert caught.value.position == position
+
+
+@pytest.mark.parametrize(
+    "text", ["first monday", "last workday", "monthly last", "on the first", "second of the month"]
+)
+def test_an_ordinal_with_what_it_counts_is_a_day_of_the_month(text: str) -> None:
+    assert parse_timing(text).text.startswith("monthly ")
 
 
 @pytest.mark.parametrize(
