@@ -86,6 +86,14 @@ def test_a_calendar_is_set_only_if_it_has_the_version_that_was_read(app: Ostinat
     assert app.calendars.set("office", ["12-26"], version=2).dates == ("12-26",)
 
 
+def test_adding_to_a_misspelled_calendar_makes_none(app: Ostinato) -> None:
+    app.calendars.set("office", ["12-24"])
+    with pytest.raises(InvalidInput, match="there is no calendar 'offise': did you mean 'office'"):
+        app.calendars.add("offise", ["12-31"])
+    assert app.calendars.add("team", ["12-31"]).dates == ("12-31",)
+    assert app.calendars.set("offise", ["12-31"]).dates == ("12-31",)
+
+
 def test_dates_are_added_and_taken_out(app: Ostinato) -> None:
     assert app.calendars.add("office", ["12-24"]).dates == ("12-24",)
     assert app.calendars.add("office", ["12-24", "12-25"]).dates == ("12-24", "12-25")

@@ -62,8 +62,15 @@ class CalendarService:
 
     @audited("calendar.add")
     async def add(self, name: str, dates: Iterable[str | date]) -> Calendar:
-        """Add dates to a calendar; one that does not exist is made."""
+        """Add dates to a calendar; one that does not exist is made, unless its name looks like a misspelled one."""
         more = _checked(name, dates)
+        names = [one.name for one in await self._store.calendars.list_calendars()]
+        if name not in names and (near := get_close_matches(name, names, 1)):
+            raise InvalidInput(
+                f"there is no calendar {name!r}: did you mean {near[0]!r}?",
+                field="name",
+                hint=f"'ostinato calendar set {shlex.quote(name)} …' makes a new one",
+            )
         return await self._changed(name, lambda known: dict.fromkeys([*known, *_texts(more)]), may_be_new=True)
 
     @audited("calendar.remove")
