@@ -276,6 +276,49 @@ async def test_a_step_comes_into_its_session_when_it_is_released(store: Store) -
     assert (await claim_one(store, now=LATER)).id == second
 
 
+async def delayed_into_session(store: Store) -> RunId:
+    """The step of a chain that is delayed by an hour after its release at ENDED, into the session 'user'."""
+    delayed = new_run(policy='{"session":"user"}', session="user", ready_at=NOW + HOUR)
+    _, second = await chain(store, (), (0,), runs=[new_run(), delayed])
+    return second
+
+
+async def test_a_delayed_step_leaves_its_session_to_others_until_its_time_has_come(store: Store) -> None:
+    second = await delayed_into_session(store)
+    await end(store)
+    (sent,) = await store.sessions.send([message(session="user", at=LATER)], LATER)
+    assert (await claim_one(store, now=LATER)).id == sent.id
+    assert (await store.runs.claim_runs(claim(now=ENDED + HOUR))).runs == []
+    assert (await get(store, second)).waiting
+
+
+async def test_a_delayed_step_has_its_turn_when_its_time_has_come(store: Store) -> None:
+    second = await delayed_into_session(store)
+    await end(store)
+    watch = await store.watch()
+    assert (await watch.wake_hints(beat().id)).ready_at == ENDED + HOUR
+    await watch.close()
+    assert (await store.runs.claim_runs(claim(now=ENDED + HOUR - 1))).runs == []
+    assert (await claim_one(store, now=ENDED + HOUR)).id == second
+
+
+async def test_a_delayed_step_comes_into_its_session_at_its_release(store: Store) -> None:
+    await delayed_into_session(store)
+    await end(store)
+    session = await store.sessions.get_session("user")
+    assert session is not None
+    assert session.sent_at == from_micros(ENDED)
+    assert [event.at for event in await store.sessions.list_events("user", 0, 10)] == [from_micros(ENDED)]
+
+
+async def test_a_delayed_step_of_a_session_that_was_stopped_ends_at_its_release(store: Store) -> None:
+    second = await delayed_into_session(store)
+    await store.sessions.stop("user", everything=True, now=NOW + SECOND)
+    await end(store)
+    run = await get(store, second)
+    assert (run.cause, run.finished_at) == (Cause.STALE, from_micros(ENDED))
+
+
 async def test_a_session_that_was_stopped_takes_no_step_of_an_older_chain(store: Store) -> None:
     runs = [new_run(), new_run(policy='{"session":"user"}', session="user"), new_run()]
     _, second, third = await chain(store, (), (0,), (1,), runs=runs)
