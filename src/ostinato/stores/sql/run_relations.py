@@ -11,8 +11,14 @@ from ostinato.models.upstream import RelatedRun, RunRelations, Upstream
 from ostinato.stores.rows import known_state, load_result
 from ostinato.stores.sql.connection import Connection
 
-__all__ = ["NEXT_UPSTREAMS", "related_runs", "upstreams_of"]
+__all__ = ["IS_READ", "NEXT_UPSTREAMS", "related_runs", "upstreams_of"]
 
+IS_READ = """
+{0}.followed AND EXISTS (
+    SELECT 1 FROM run_upstreams u JOIN runs w ON w.id = u.run_id
+    WHERE u.upstream_run = {0}.id AND w.state || '' IN ('queued', 'running')
+)"""
+"""Whether a step that has not ended reads the result of this run: retention leaves that until then."""
 _MOST = 1_000
 """So many of each side are shown."""
 
