@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ostinato.models.chain import as_steps
@@ -38,7 +39,7 @@ async def sweep(store: Store, now: int, limit: int = 100) -> tuple[int, int, int
     return runs, nodes, steps
 
 
-async def read_by_waiting(store: Store, **given: Any) -> tuple[RunId, RunId, list[ClaimedRun]]:
+async def read_by_waiting(store: Store, **given: Any) -> tuple[RunId, RunId, Sequence[ClaimedRun]]:
     """A chain whose last step waits for two: one such run, that step, and both as they were claimed."""
     runs = [new_run(key="read", **given), new_run(), new_run()]
     first, _, last = await store.runs.insert_chain(as_steps(runs, [(), (), (0, 1)], NOW), NOW)
