@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from datetime import timedelta
 
 import pytest
 
-from ostinato import Abort, InvalidInput, Ostinato, Run, RunContext, Snooze, Task, Trigger, group
-from ostinato.errors import Conflict
+from ostinato import (
+    Abort,
+    ChainHandle,
+    InvalidInput,
+    Ostinato,
+    Run,
+    RunContext,
+    RunFailed,
+    Snooze,
+    Task,
+    Trigger,
+    group,
+)
+from ostinato.errors import Conflict, NotFound
+from ostinato.models.access import Actor
+from ostinato.service.audit import acting
 from ostinato.testing import FakeClock, drain, simulate
-from tests.engine.conftest import Gate, MakeApp
+from tests.engine.conftest import PATIENCE, Gate, MakeApp
 from tests.stores.places import raw
 
 
@@ -203,6 +218,79 @@ def test_cancelling_the_handle_ends_all_that_has_not_ended(app: Ostinato, jobs: 
     assert states(handle.cancel()) == ["succeeded", "cancelled", "cancelled"]
     with pytest.raises(Conflict, match="have ended already"):
         handle.cancel()
+
+
+def test_a_result_that_cannot_come_is_not_waited_for(app: Ostinato, jobs: Jobs, gate: Gate) -> None:
+    slow = app.task("slow", retry=0)(lambda: gate.passed("slow"))
+    handle = group([slow, jobs.load.call("bad")]).then(jobs.join).enqueue()
+    app.start()
+    gate.entered()
+    with pytest.raises(RunFailed, match=f"run {handle.ids[1]} of 'load' failed"):
+        handle.result(timeout="10s")
+    assert states(handle.get()) == ["running", "failed", "skipped"]
+    gate.open()
+    assert states(handle.wait(timeout=PATIENCE)) == ["succeeded", "failed", "skipped"]
+
+
+def test_who_waits_no_longer_for_a_result_has_its_slot_back(app: Ostinato, jobs: Jobs, gate: Gate) -> None:
+    app.lanes.set("main", 1)
+    app.lanes.set("other", 1)
+    chains: list[ChainHandle[list[str]]] = []
+    began = threading.Event()
+
+    @app.task(retry=0)
+    def slow() -> None:
+        began.set()
+        gate.wait()
+
+    @app.task(retry=0, lane="other")
+    def bad() -> None:
+        assert began.wait(PATIENCE)
+        raise Abort("no rows")
+
+    @app.task(retry=0)
+    def parent() -> None:
+        chains.append(group([slow, bad]).then(jobs.join).enqueue())
+        chains[0].result(timeout="20s")
+
+    app.start()
+    run = parent.enqueue().wait(PATIENCE)
+    assert run.reason is not None
+    assert "of 'bad' failed" in run.reason
+    lent = "SELECT count(*) FROM runs WHERE slot_of IS NOT NULL AND state = 'running'"
+    assert app._host.run(lambda container: raw(container.store, lent)) == [(0,)]
+    assert states(chains[0].get())[0] == "running"
+    gate.open()
+    chains[0].wait(timeout=PATIENCE)
+
+
+def test_steps_that_retention_has_removed_leave_the_rest_of_the_handle(app: Ostinato, jobs: Jobs) -> None:
+    def remove(*ids: int) -> None:
+        gone = f"DELETE FROM runs WHERE id IN ({', '.join(map(str, ids))})"
+        app._host.run(lambda container: raw(container.store, gone))
+
+    handle = jobs.load.then(jobs.join).then(jobs.join).enqueue("a")
+    left = jobs.load.then(jobs.join.using(delay="1h")).enqueue("b")
+    drain(app)
+    remove(handle.ids[0], left.ids[0])
+    assert [run.id for run in handle.get()] == handle.ids[1:]
+    assert handle.wait(timeout=5) == handle.get()
+    assert handle.result(timeout=5) == ["['a']"]
+    assert states(left.cancel()) == ["cancelled"]
+    remove(*handle.ids)
+    assert handle.get() == []
+    with pytest.raises(NotFound, match=f"the result of run {handle.ids[2]} was removed by retention"):
+        handle.result(timeout=5)
+    with pytest.raises(Conflict, match="have ended already"):
+        handle.cancel()
+
+
+def test_who_cancels_a_chain_is_noted_with_all_its_runs(app: Ostinato, jobs: Jobs) -> None:
+    handle = jobs.load.then(jobs.join).then(jobs.join).enqueue("a")
+    with acting(Actor("ada", "page")):
+        handle.cancel()
+    (entry,) = app._host.run(lambda container: container.services.audit.page()).items
+    assert (entry.verb, entry.object, entry.detail) == ("run.cancel", str(handle.ids[0]), {"ids": handle.ids})
 
 
 def test_a_running_step_is_asked_to_stop_with_the_rest(app: Ostinato, jobs: Jobs, gate: Gate) -> None:

@@ -212,6 +212,15 @@ async def test_waiting_steps_are_listed_as_queued_and_counted_in_their_lane(stor
     assert [run.id for run in between] == list(given)
 
 
+async def test_runs_are_listed_by_their_ids_whatever_is_gone(store: Store) -> None:
+    first, second, third = await chain(store, (), (0,), (1,))
+    of_some = RunFilter(ids=[third, first, RunId(third + 1)])
+    assert [run.id for run in await store.runs.list_runs(of_some)] == [third, first]
+    await end(store)
+    active = RunFilter(ids=[first, second], states=(RunState.QUEUED, RunState.RUNNING), brief=True)
+    assert [run.id for run in await store.runs.list_runs(active)] == [second]
+
+
 async def test_waiting_steps_are_not_active_and_not_late(store: Store) -> None:
     await chain(store, (), (0,))
     assert await store.runs.count_active(LATER) == 1
