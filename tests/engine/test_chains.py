@@ -383,3 +383,31 @@ def test_what_a_step_waits_for_is_followed_to_its_root(app: Ostinato, jobs: Jobs
     assert drained is not None
     assert str(drained.cause) == "no_engine"
     assert [(link.kind, link.name) for link in drained.chain] == [("run", str(second)), ("run", str(first))]
+
+
+def test_of_several_that_a_step_waits_for_the_one_that_is_kept_is_told(app: Ostinato, jobs: Jobs, gate: Gate) -> None:
+    slow = app.task("slow", retry=0)(lambda: gate.passed("slow"))
+    app.lanes.set("team", 1)
+    app.lanes.pause("team")
+    side = jobs.load.using(lane="team").call("a")
+    _, kept, join, last = group([slow, side]).then(jobs.join).then(jobs.join).enqueue().ids
+    app.start()
+    gate.entered()
+    blocked = app.runs.blocked_by(last)
+    assert blocked is not None
+    assert str(blocked.cause) == "lane_paused"
+    assert [link.name for link in blocked.chain] == [str(join), str(kept), "team"]
+    app.lanes.resume("team")
+    gate.open()
+
+
+def test_a_step_whose_upstream_ended_unnoted_is_about_to_be_released(app: Ostinato, jobs: Jobs) -> None:
+    first, second = jobs.load.then(jobs.join).enqueue("a").ids
+    ended = f"UPDATE runs SET state = 'succeeded', finished_at = 1 WHERE id = {first}"
+    app._host.run(lambda container: raw(container.store, ended))
+    blocked = app.runs.blocked_by(second)
+    assert blocked is not None
+    assert (str(blocked.cause), blocked.sentence) == (
+        "upstream",
+        f"run {second} is about to be released: what it waited for has ended",
+    )

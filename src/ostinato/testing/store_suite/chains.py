@@ -50,6 +50,10 @@ async def states(store: Store, of: Sequence[RunId]) -> list[str]:
     return [str((await get(store, id)).state) for id in of]
 
 
+def numbers(runs: Sequence[Run]) -> list[RunId]:
+    return [run.id for run in runs]
+
+
 async def end(store: Store, state: RunState = RunState.SUCCEEDED, *, at: Micros = ENDED, **fields: Any) -> RunId:
     """Claim the one run that is ready, and end it."""
     run = await claim_one(store, now=LATER)
@@ -370,10 +374,26 @@ async def test_who_comes_before_and_after_is_known_while_it_waits_and_after(stor
 async def test_what_a_step_waits_for_is_found_over_all_steps_before_it(store: Store) -> None:
     first, second, third = await chain(store, (), (0,), (1,))
     found = (await store.runs.first_active(FirstActiveOf(NOW, after=[third]))).after
-    assert {id: run.id for id, run in found.items()} == {third: second, second: first}
+    assert {id: numbers(runs) for id, runs in found.items()} == {third: [second], second: [first]}
     await end(store)
     found = (await store.runs.first_active(FirstActiveOf(NOW, after=[second, third]))).after
-    assert {id: run.id for id, run in found.items()} == {third: second}
+    assert {id: numbers(runs) for id, runs in found.items()} == {third: [second]}
+
+
+async def test_all_that_a_step_waits_for_is_found_in_its_order(store: Store) -> None:
+    first, second, merge, last = await chain(store, (), (), (1, 0), (2,))
+    found = (await store.runs.first_active(FirstActiveOf(NOW, after=[last]))).after
+    assert {id: numbers(runs) for id, runs in found.items()} == {last: [merge], merge: [second, first]}
+
+
+async def test_of_very_much_that_a_step_waits_for_some_is_found_and_the_way_to_the_first(store: Store) -> None:
+    level = tuple(range(40))
+    after = [()] * 40 + [level] * 40 + [tuple(range(40, 80))]
+    given = await chain(store, *after)
+    found = (await store.runs.first_active(FirstActiveOf(NOW, after=[given[-1]]))).after
+    assert numbers(found[given[-1]]) == given[40:80]
+    assert numbers(found[given[40]])[0] == given[0]
+    assert sum(map(len, found.values())) <= 1_100
 
 
 async def test_there_is_nothing_to_settle_where_every_end_was_noted(store: Store) -> None:
