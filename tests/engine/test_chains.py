@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -337,6 +338,28 @@ def test_a_key_that_is_active_is_the_step(app: Ostinato, jobs: Jobs) -> None:
     assert (handle.ids[0], [step.is_new for step in handle.steps]) == (known.id, [False, True])
     drain(app)
     assert (jobs.log, handle.get()[1].result) == (["known", "join"], ["known"])
+
+
+def test_a_call_with_a_key_that_stands_twice_in_a_chain_is_one_step(app: Ostinato, jobs: Jobs) -> None:
+    keyed = jobs.load.using(key="k").call("a")
+    first, join, again = keyed.then(jobs.join).then(keyed).enqueue().ids
+    assert first == again != join
+    drain(app)
+    assert jobs.log == ["a", "join"]
+
+
+def test_ends_that_cannot_be_decided_hold_up_no_rescue(
+    app: Ostinato, jobs: Jobs, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def rescue(engine: Any) -> Any:
+        monkeypatch.setattr(engine.rescuer._runs, "settle_parked", broken)
+        return engine.rescuer.rescue()
+
+    async def broken(now: int) -> int:
+        raise RuntimeError("no such column")
+
+    assert app.with_engine(rescue) == 0
+    assert "could not be decided: tried again soon" in caplog.text
 
 
 def test_what_cannot_be_is_refused_with_the_way_out(

@@ -61,10 +61,11 @@ class ChainService:
             )
 
     async def _drafts(self, calls: Sequence[ChainCall]) -> list[NewRun]:
-        """The run of each call, as if it were enqueued alone; calls that are enqueued alike are drafted together."""
-        places: dict[int, list[int]] = {}
+        """The run of each call, as if it were enqueued alone; calls that are enqueued alike are drafted together, but
+        for those with a key, which is of one run."""
+        places: dict[tuple[int, int | None], list[int]] = {}
         for place, one in enumerate(calls):
-            places.setdefault(id(one.spec), []).append(place)
+            places.setdefault((id(one.spec), None if one.spec.key is None else place), []).append(place)
         drafts: dict[int, NewRun] = {}
         for alike in places.values():
             runs = await self._runs.draft_calls(calls[alike[0]].spec, [calls[place].call for place in alike])
