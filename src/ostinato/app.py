@@ -114,7 +114,7 @@ class Ostinato(Resources[Sync]):
         host.before_fork = self._close_before_fork
         super().__init__(Sync, host, self.registry.throttle)
         self.aio = Aio(self)
-        self._chain_doors = ChainDoors(self._chains, self.aio._chains, self.runs, self.aio.runs)
+        self._chain_doors = ChainDoors(self._chains, self.aio._chains, self.runs)
         self._enqueuer = TransactionEnqueuer(
             lambda: self.clock,
             (self.runs, self.aio.runs),

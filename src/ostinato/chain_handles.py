@@ -5,17 +5,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from ostinato.durations import Duration
+from ostinato.errors import NotFound
 from ostinato.models.ids import RunId
 from ostinato.models.run import Run
 from ostinato.models.states import Cause, RunState
 from ostinato.run_handles import RunHandle
 from ostinato.service.runs import check_succeeded
-from ostinato.waiting import left_of, until_after
 
 if TYPE_CHECKING:
     from typing import Protocol
@@ -24,18 +24,19 @@ if TYPE_CHECKING:
         """What the handle of a chain needs of its app, in the sync form."""
 
         def get(self, ids: Sequence[RunId]) -> Sequence[Run]: ...
+        def wait(
+            self, ids: Sequence[RunId], *, last: Sequence[RunId] | None = None, timeout: Duration | None = None
+        ) -> Sequence[Run]: ...
         def cancel(self, ids: Sequence[RunId]) -> Sequence[Run]: ...
 
     class AioChainVerbs(Protocol):
         """The same for coroutines."""
 
         async def get(self, ids: Sequence[RunId]) -> Sequence[Run]: ...
+        async def wait(
+            self, ids: Sequence[RunId], *, last: Sequence[RunId] | None = None, timeout: Duration | None = None
+        ) -> Sequence[Run]: ...
         async def cancel(self, ids: Sequence[RunId]) -> Sequence[Run]: ...
-
-    class AioRunVerbs(Protocol):
-        """How coroutines wait for one of its runs."""
-
-        async def wait(self, id: RunId, *, timeout: Duration | None = None) -> Run: ...
 
 
 __all__ = ["AioChainHandle", "ChainHandle", "Shape", "places_of"]
@@ -60,26 +61,19 @@ class ChainHandle(Generic[R]):
         return [step.id for step in self.steps]
 
     def get(self) -> Sequence[Run]:
-        """Its runs, as they are now."""
+        """Its runs, as they are now; without those that retention has removed."""
         return self._chains.get(self.ids)
 
     def wait(self, timeout: Duration | None = None) -> Sequence[Run]:
         """Wait until all of it has ended."""
-        until = until_after(timeout)
-        return [step.wait(left_of(until)) for step in self.steps]
+        return self._chains.wait(self.ids, timeout=timeout)
 
     def result(self, timeout: Duration | None = None) -> R:
         """Wait for the last step; what that returned, or for a group at the end the list of what its steps did. If
         there is none, it raises what the step raises that ended otherwise: RunFailed, RunCancelled, NotExecuted."""
-        until = until_after(timeout)
-        ended: dict[int, Run] = {}
-        for place, step in enumerate(self.steps):  # in order, so that a run that waits lends its slot to what can start
-            ended[place] = step.wait(left_of(until))
-            if ended[place].state is not RunState.SUCCEEDED:
-                break
-        for place in places_of(self._last):
-            ended[place] = ended.get(place) or self.steps[place].wait(left_of(until))
-        result: R = _result(ended, self._last, [step._decode for step in self.steps])
+        ids = self.ids
+        runs = self._chains.wait(ids, last=[ids[place] for place in places_of(self._last)], timeout=timeout)
+        result: R = _result(ids, runs, self._last, [step._decode for step in self.steps])
         return result
 
     def cancel(self) -> Sequence[Run]:
@@ -96,31 +90,23 @@ class AioChainHandle(Generic[R]):
 
     ids: Sequence[RunId]
     """The numbers of its runs, each behind those that it runs after."""
-    _runs: AioRunVerbs
     _chains: AioChainVerbs
     _decodes: Sequence[Callable[[Any], Any]]
     _last: Shape
 
     async def get(self) -> Sequence[Run]:
-        """Its runs, as they are now."""
+        """Its runs, as they are now; without those that retention has removed."""
         return await self._chains.get(self.ids)
 
     async def wait(self, timeout: Duration | None = None) -> Sequence[Run]:
         """Wait until all of it has ended."""
-        until = until_after(timeout)
-        return [await self._runs.wait(id, timeout=left_of(until)) for id in self.ids]
+        return await self._chains.wait(self.ids, timeout=timeout)
 
     async def result(self, timeout: Duration | None = None) -> R:
         """Wait for the last step; what that returned, or raises as `ChainHandle.result` does."""
-        until = until_after(timeout)
-        ended: dict[int, Run] = {}
-        for place, id in enumerate(self.ids):
-            ended[place] = await self._runs.wait(id, timeout=left_of(until))
-            if ended[place].state is not RunState.SUCCEEDED:
-                break
-        for place in places_of(self._last):
-            ended[place] = ended.get(place) or await self._runs.wait(self.ids[place], timeout=left_of(until))
-        result: R = _result(ended, self._last, self._decodes)
+        last = [self.ids[place] for place in places_of(self._last)]
+        runs = await self._chains.wait(self.ids, last=last, timeout=timeout)
+        result: R = _result(self.ids, runs, self._last, self._decodes)
         return result
 
     async def cancel(self) -> Sequence[Run]:
@@ -136,16 +122,19 @@ def places_of(shape: Shape) -> list[int]:
     return [shape] if isinstance(shape, int) else [place for one in shape for place in places_of(one)]
 
 
-def _result(runs: Mapping[int, Run], last: Shape, decodes: Sequence[Callable[[Any], Any]]) -> Any:
-    """What the last of these ended runs returned. If one of them was left out, the first that did not succeed says
-    why."""
+def _result(ids: Sequence[RunId], runs: Sequence[Run], last: Shape, decodes: Sequence[Callable[[Any], Any]]) -> Any:
+    """What the last of these runs, which have ended, returned. If one of them was left out, the first that did not
+    succeed says why."""
+    found = {run.id: run for run in runs}
     for place in places_of(last):
-        if runs[place].cause is Cause.UPSTREAM:
-            check_succeeded(next(run for _, run in sorted(runs.items()) if run.state is not RunState.SUCCEEDED))
-        check_succeeded(runs[place])
+        if (run := found.get(ids[place])) is None:
+            raise NotFound(f"the result of run {ids[place]} was removed by retention; 'keep' says how long it stays")
+        if run.cause is Cause.UPSTREAM:
+            check_succeeded(next(one for one in runs if one.ended and one.state is not RunState.SUCCEEDED))
+        check_succeeded(run)
 
     def value(shape: Shape) -> Any:
-        return decodes[shape](runs[shape].result) if isinstance(shape, int) else [value(one) for one in shape]
+        return decodes[shape](found[ids[shape]].result) if isinstance(shape, int) else [value(one) for one in shape]
 
     return value(last)
 

@@ -58,7 +58,6 @@ class ChainDoors(NamedTuple):
     chains: ChainDoor
     aio_chains: AioChainDoor
     runs: run_handles.RunVerbs
-    aio_runs: chain_handles.AioRunVerbs
 
 
 class Plan:
@@ -182,7 +181,7 @@ class AioChain(Generic[P, R]):
         plan, last = self._chain._planned((args, kwargs))
         doors = plan.doors
         ids = await doors.aio_chains.enqueue(plan.calls)
-        return AioChainHandle(ids, doors.aio_runs, doors.aio_chains, plan.decodes, last)
+        return AioChainHandle(ids, doors.aio_chains, plan.decodes, last)
 
 
 class Group(Chainable[[], list[T]]):

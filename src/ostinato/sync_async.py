@@ -172,6 +172,7 @@ class Chains(SyncAsync[ChainService, F]):
 
     enqueue = _verb(ChainService.enqueue)
     get = _verb(ChainService.get)
+    wait = _verb(ChainService.wait)
     cancel = _verb(ChainService.cancel)
 
 

@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
-from ostinato import Abort, InvalidInput, Ostinato, Run, RunContext, Snooze, Task, Trigger, group
-from ostinato.errors import Conflict
+from ostinato import (
+    Abort,
+    ChainHandle,
+    InvalidInput,
+    Ostinato,
+    Run,
+    RunContext,
+    RunFailed,
+    Snooze,
+    Task,
+    Trigger,
+    group,
+)
+from ostinato.errors import Conflict, NotFound
+from ostinato.models.access import Actor
+from ostinato.service.audit import acting
 from ostinato.testing import FakeClock, drain, simulate
-from tests.engine.conftest import Gate, MakeApp
+from tests.engine.conftest import PATIENCE, Gate, MakeApp
 from tests.stores.places import raw
 
 
@@ -205,6 +221,79 @@ def test_cancelling_the_handle_ends_all_that_has_not_ended(app: Ostinato, jobs: 
         handle.cancel()
 
 
+def test_a_result_that_cannot_come_is_not_waited_for(app: Ostinato, jobs: Jobs, gate: Gate) -> None:
+    slow = app.task("slow", retry=0)(lambda: gate.passed("slow"))
+    handle = group([slow, jobs.load.call("bad")]).then(jobs.join).enqueue()
+    app.start()
+    gate.entered()
+    with pytest.raises(RunFailed, match=f"run {handle.ids[1]} of 'load' failed"):
+        handle.result(timeout="10s")
+    assert states(handle.get()) == ["running", "failed", "skipped"]
+    gate.open()
+    assert states(handle.wait(timeout=PATIENCE)) == ["succeeded", "failed", "skipped"]
+
+
+def test_who_waits_no_longer_for_a_result_has_its_slot_back(app: Ostinato, jobs: Jobs, gate: Gate) -> None:
+    app.lanes.set("main", 1)
+    app.lanes.set("other", 1)
+    chains: list[ChainHandle[list[str]]] = []
+    began = threading.Event()
+
+    @app.task(retry=0)
+    def slow() -> None:
+        began.set()
+        gate.wait()
+
+    @app.task(retry=0, lane="other")
+    def bad() -> None:
+        assert began.wait(PATIENCE)
+        raise Abort("no rows")
+
+    @app.task(retry=0)
+    def parent() -> None:
+        chains.append(group([slow, bad]).then(jobs.join).enqueue())
+        chains[0].result(timeout="20s")
+
+    app.start()
+    run = parent.enqueue().wait(PATIENCE)
+    assert run.reason is not None
+    assert "of 'bad' failed" in run.reason
+    lent = "SELECT count(*) FROM runs WHERE slot_of IS NOT NULL AND state = 'running'"
+    assert app._host.run(lambda container: raw(container.store, lent)) == [(0,)]
+    assert states(chains[0].get())[0] == "running"
+    gate.open()
+    chains[0].wait(timeout=PATIENCE)
+
+
+def test_steps_that_retention_has_removed_leave_the_rest_of_the_handle(app: Ostinato, jobs: Jobs) -> None:
+    def remove(*ids: int) -> None:
+        gone = f"DELETE FROM runs WHERE id IN ({', '.join(map(str, ids))})"
+        app._host.run(lambda container: raw(container.store, gone))
+
+    handle = jobs.load.then(jobs.join).then(jobs.join).enqueue("a")
+    left = jobs.load.then(jobs.join.using(delay="1h")).enqueue("b")
+    drain(app)
+    remove(handle.ids[0], left.ids[0])
+    assert [run.id for run in handle.get()] == handle.ids[1:]
+    assert handle.wait(timeout=5) == handle.get()
+    assert handle.result(timeout=5) == ["['a']"]
+    assert states(left.cancel()) == ["cancelled"]
+    remove(*handle.ids)
+    assert handle.get() == []
+    with pytest.raises(NotFound, match=f"the result of run {handle.ids[2]} was removed by retention"):
+        handle.result(timeout=5)
+    with pytest.raises(Conflict, match="have ended already"):
+        handle.cancel()
+
+
+def test_who_cancels_a_chain_is_noted_with_all_its_runs(app: Ostinato, jobs: Jobs) -> None:
+    handle = jobs.load.then(jobs.join).then(jobs.join).enqueue("a")
+    with acting(Actor("ada", "page")):
+        handle.cancel()
+    (entry,) = app._host.run(lambda container: container.services.audit.page()).items
+    assert (entry.verb, entry.object, entry.detail) == ("run.cancel", str(handle.ids[0]), {"ids": handle.ids})
+
+
 def test_a_running_step_is_asked_to_stop_with_the_rest(app: Ostinato, jobs: Jobs, gate: Gate) -> None:
     @app.task
     def work(run: RunContext) -> None:
@@ -251,6 +340,28 @@ def test_a_key_that_is_active_is_the_step(app: Ostinato, jobs: Jobs) -> None:
     assert (jobs.log, handle.get()[1].result) == (["known", "join"], ["known"])
 
 
+def test_a_call_with_a_key_that_stands_twice_in_a_chain_is_one_step(app: Ostinato, jobs: Jobs) -> None:
+    keyed = jobs.load.using(key="k").call("a")
+    first, join, again = keyed.then(jobs.join).then(keyed).enqueue().ids
+    assert first == again != join
+    drain(app)
+    assert jobs.log == ["a", "join"]
+
+
+def test_ends_that_cannot_be_decided_hold_up_no_rescue(
+    app: Ostinato, jobs: Jobs, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def rescue(engine: Any) -> Any:
+        monkeypatch.setattr(engine.rescuer._runs, "settle_parked", broken)
+        return engine.rescuer.rescue()
+
+    async def broken(now: int) -> int:
+        raise RuntimeError("no such column")
+
+    assert app.with_engine(rescue) == 0
+    assert "could not be decided: tried again soon" in caplog.text
+
+
 def test_what_cannot_be_is_refused_with_the_way_out(
     app: Ostinato, jobs: Jobs, fake_clock: FakeClock, make_app: MakeApp
 ) -> None:
@@ -295,3 +406,31 @@ def test_what_a_step_waits_for_is_followed_to_its_root(app: Ostinato, jobs: Jobs
     assert drained is not None
     assert str(drained.cause) == "no_engine"
     assert [(link.kind, link.name) for link in drained.chain] == [("run", str(second)), ("run", str(first))]
+
+
+def test_of_several_that_a_step_waits_for_the_one_that_is_kept_is_told(app: Ostinato, jobs: Jobs, gate: Gate) -> None:
+    slow = app.task("slow", retry=0)(lambda: gate.passed("slow"))
+    app.lanes.set("team", 1)
+    app.lanes.pause("team")
+    side = jobs.load.using(lane="team").call("a")
+    _, kept, join, last = group([slow, side]).then(jobs.join).then(jobs.join).enqueue().ids
+    app.start()
+    gate.entered()
+    blocked = app.runs.blocked_by(last)
+    assert blocked is not None
+    assert str(blocked.cause) == "lane_paused"
+    assert [link.name for link in blocked.chain] == [str(join), str(kept), "team"]
+    app.lanes.resume("team")
+    gate.open()
+
+
+def test_a_step_whose_upstream_ended_unnoted_is_about_to_be_released(app: Ostinato, jobs: Jobs) -> None:
+    first, second = jobs.load.then(jobs.join).enqueue("a").ids
+    ended = f"UPDATE runs SET state = 'succeeded', finished_at = 1 WHERE id = {first}"
+    app._host.run(lambda container: raw(container.store, ended))
+    blocked = app.runs.blocked_by(second)
+    assert blocked is not None
+    assert (str(blocked.cause), blocked.sentence) == (
+        "upstream",
+        f"run {second} is about to be released: what it waited for has ended",
+    )

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import psycopg
 import pytest
 
+from ostinato.errors import StoreError
 from ostinato.models.chain import as_steps
 from ostinato.models.ids import RunIds
 from ostinato.models.states import Cause
 from ostinato.stores.base import Store
-from ostinato.testing.store_suite.builders import NOW, claim_one, new_run
+from ostinato.stores.postgres.store import PostgresStore
+from ostinato.testing.store_suite.builders import NOW, claim, claim_one, finish, ids, new_run
+from ostinato.testing.store_suite.chains import ENDED
 from tests.stores.places import raw
 
 
@@ -52,3 +58,25 @@ async def test_a_run_that_is_removed_takes_what_it_waited_for_with_it(store: Sto
     _, second, _ = await chain(store)
     await raw(store, f"DELETE FROM runs WHERE id = {second}")
     assert await raw(store, f"SELECT count(*) FROM run_upstreams WHERE run_id = {second}") == [(0,)]
+
+
+NO_NOTES = """
+CREATE FUNCTION ostinato.no_notes() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE disk_full; END';
+CREATE TRIGGER no_notes BEFORE UPDATE ON ostinato.run_upstreams EXECUTE FUNCTION ostinato.no_notes();
+"""
+
+
+async def test_what_was_claimed_with_an_end_that_cannot_be_noted_is_claimed_again(
+    postgres_store: PostgresStore, admin: psycopg.Connection[Any]
+) -> None:
+    _, second, _ = await chain(postgres_store)
+    run = await claim_one(postgres_store)
+    (other,) = await postgres_store.runs.insert_runs([new_run()])
+    admin.execute(NO_NOTES)
+    with pytest.raises(StoreError):
+        await postgres_store.runs.finish_runs([finish(run)], claim(now=ENDED))
+    admin.execute("DROP TRIGGER no_notes ON ostinato.run_upstreams")
+    finished = await postgres_store.runs.finish_runs([finish(run)], claim(now=ENDED))
+    assert other in ids(finished.claimed.runs)
+    taken = [*finished.claimed.runs, *(await postgres_store.runs.claim_runs(claim(now=ENDED))).runs]
+    assert sorted(ids(taken)) == [second, other]

@@ -22,7 +22,7 @@ from ostinato.models.live import Position
 from ostinato.models.notification import ChannelDraft, DeliveryFilter, DeliveryState
 from ostinato.models.run import RunFilter
 from ostinato.models.schedule import ScheduleFilter, ScheduleSort, ScheduleState
-from ostinato.models.states import RunState, Trigger
+from ostinato.models.states import ACTIVE, RunState, Trigger
 from ostinato.stores.sql.changes import changes_since
 from ostinato.stores.sql.deliveries import counts, list_deliveries, next_deliveries, ready_channels
 from ostinato.stores.sql.incidents import incident_runs, interests, list_incidents
@@ -70,6 +70,7 @@ def of_runs(now: Micros) -> dict[str, Reading]:
         "late": drive(lambda db: late_runs(db, now, 5)),
         "activity": drive(lambda db: tally_ended(db, now - MINUTE, now + 1, MINUTE)),
         "running tasks": drive(running_tasks),
+        "some": drive(lambda db: list_runs(db, RunFilter(ids=[RunId(3), RunId(4)], states=tuple(ACTIVE), limit=2))),
         "bars": drive(lambda db: recent_runs(db, [ScheduleId(1)], 5)),
     }
 

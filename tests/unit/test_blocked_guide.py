@@ -54,7 +54,7 @@ def samples() -> list[BlockedBy | None]:
         ),
         of_run(run(ready_at=LATER)),
         of_run(run(work=CheckIn(late_after="30m"))),
-        of_run(run(waiting=True), facts(first=FirstActive(after={RunId(7): running(3)}))),
+        of_run(run(waiting=True), facts(first=FirstActive(after={RunId(7): [running(3)]}))),
         of_run(run(session="chat", waiting=True), facts(first=BUSY)),
         blocked_schedule(schedule(last_run=skipped), facts(first=FirstActive(running={ID: running(7)}))),
         of_run(known=facts(given_up=[GIVEN_UP])),

@@ -230,7 +230,7 @@ def test_runs_that_wait_for_each_other_do_not_go_round_for_ever() -> None:
 
 def test_a_step_of_a_chain_says_which_run_it_waits_for() -> None:
     waits = run(waiting=True)
-    blocked = found(waits, first=FirstActive(after={waits.id: running(3)}))
+    blocked = found(waits, first=FirstActive(after={waits.id: [running(3)]}))
     assert (blocked.cause, blocked.sentence, blocked.since, blocked.command) == (
         BlockedCause.UPSTREAM,
         "run 7 waits for run 3 of 't', which is running since 2026-01-01 00:00:00 UTC",
@@ -242,7 +242,7 @@ def test_a_step_of_a_chain_says_which_run_it_waits_for() -> None:
 
 def test_a_step_of_a_chain_waits_for_what_the_first_step_waits_for() -> None:
     waits, second, first = run(waiting=True), run(id=RunId(3), waiting=True), run(id=RunId(2))
-    before = FirstActive(after={waits.id: second, second.id: first})
+    before = FirstActive(after={waits.id: [second], second.id: [first]})
     assert sentence(waits, first=before) == "run 3 waits for run 2 of 't', which is queued"
     paused = found(waits, lanes=[lane(paused=True, note="disk swap")], first=before)
     assert (paused.sentence, paused.command) == ("lane 'cron' is paused (disk swap)", "ostinato lane resume cron")
@@ -310,3 +310,12 @@ def test_what_nothing_else_ends_ends_with_the_run_that_has_it() -> None:
     assert found(retried).command is None
     paused = found(run(session="chat", waiting=True), first=FirstActive(sessions={"chat": run(id=RunId(3))}), nodes=[])
     assert (paused.cause, paused.command) == (BlockedCause.NO_ENGINE, "ostinato worker --app jobs:app")
+
+
+def test_of_several_that_a_step_waits_for_the_first_that_is_kept_from_going_on_is_told() -> None:
+    waits, join = run(waiting=True), run(id=RunId(6), waiting=True)
+    under_way, kept = running(2), run(id=RunId(3))
+    first = FirstActive(after={waits.id: [under_way, join], join.id: [under_way, kept]})
+    paused = found(waits, lanes=[lane(paused=True)], first=first)
+    assert paused.chain == (Link("run", "6"), Link("run", "3"), Link("lane", "cron"))
+    assert found(waits, first=first).chain == (Link("run", "2"),)

@@ -88,11 +88,21 @@ class Rescuer:
             rescued = await self._rescue_singly(silent, now)
         if rescued:
             log.warning("rescued %s of nodes that are gone", counted(rescued, "run"))
-        if unnoted := await self._runs.settle_parked(now):
+        await self._settle_parked(now)
+        return rescued
+
+    async def _settle_parked(self, now: Micros) -> None:
+        try:
+            unnoted = await self._runs.settle_parked(now)
+        except StoreUnavailable:
+            raise
+        except Exception:
+            log.exception("steps of chains whose upstreams had ended unnoted could not be decided: tried again soon")
+            return
+        if unnoted:
             log.warning(
                 "%s without a note for the runs that wait for it", counted(unnoted, "run had ended", "runs had ended")
             )
-        return rescued
 
     async def _rescue(self, silent: Sequence[tuple[NodeId, Micros]], now: Micros) -> int:
         stale = await self._stale_runs(silent, now)

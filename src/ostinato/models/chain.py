@@ -42,6 +42,8 @@ class Released(NamedTuple):
     """What becomes of the row of a step when it is its turn."""
 
     id: RunId
+    released_at: Micros
+    """When the last of its upstreams ended."""
     due_at: Micros
     expires_at: Micros | None
     session: str | None
@@ -74,9 +76,10 @@ def released(id: RunId, policy: str, due_at: Micros, ready_at: Micros, ended_at:
         said = load_policy(policy)
     except NotLoadable:  # the runner says so
         said = DEFAULT
-    due = max(ended_at, due_at) + max(ready_at - due_at, 0)
+    released_at = max(ended_at, due_at)
+    due = released_at + max(ready_at - due_at, 0)
     expires_at = None if said.max_age is None else due + micros_of(said.max_age)
-    return Released(id, due, expires_at, said.session, due_at)
+    return Released(id, released_at, due, expires_at, said.session, due_at)
 
 
 def why_left_out(upstream: str, end: RunEnd) -> str | None:

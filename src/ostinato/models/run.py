@@ -451,6 +451,8 @@ class Report:
 class RunFilter:
     """Which runs to list, newest first."""
 
+    ids: Sequence[RunId] | None = None
+    """Of these; those that are gone are left out."""
     schedule_id: ScheduleId | None = None
     removed: str | None = None
     """Those of a schedule of this name that was deleted after its run, beside those of a given `schedule_id`."""

@@ -83,7 +83,7 @@ class RelatedRun:
     task: str | None
     """Of a step of a chain: its task, or its kind of work if it has none."""
     state: RunState | None
-    """Null if it was removed."""
+    """For a moment null, if it was removed before it had ended: then it is cancelled."""
 
 
 @dataclass(frozen=True, slots=True)

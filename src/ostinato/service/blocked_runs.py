@@ -15,6 +15,7 @@ from ostinato.clock import Micros, from_micros, to_micros
 from ostinato.command_hints import command
 from ostinato.models.blocking import Action, BlockedBy, BlockedCause, Link, Verb
 from ostinato.models.given_up import GivenUp
+from ostinato.models.ids import RunId
 from ostinato.models.lane import Bucket, Lane, parse_rate
 from ostinato.models.node import Node
 from ostinato.models.run import Run
@@ -85,15 +86,40 @@ def blocked_run(run: Run, facts: Facts) -> BlockedBy | None:
     links: tuple[Link, ...] = ()
     root: BlockedBy | None = None
     seen: set[int] = set()
+    toward = _toward_root(run, facts)
     at: Run | None = run
     while at is not None and at.id not in seen:  # each once: what waits for itself has no end
         seen.add(at.id)
-        step = _of_queued(at, facts) if at.state is RunState.QUEUED else of_run_under_way(at, facts)
+        before = toward.get(at.id)
+        step = _of_one(at, facts) if before is None else _of_upstream(at, before, facts)
         if step is None:
             break
         links += step.blocked.chain
         root, at = replace(_ending(step.blocked, root, at), chain=links), step.then
     return root
+
+
+def _toward_root(run: Run, facts: Facts) -> dict[RunId, Run]:
+    """For a step of a chain, and those that it waits for, the one to go on with: toward the first that something keeps
+    from going on; if there is none, just the first."""
+    first = {id: before[0] for id, before in facts.first.after.items()}
+    waits: dict[RunId, Run] = {run.id: run}
+    left = [run]
+    while left:
+        at = left.pop()
+        before = [one for one in facts.first.after.get(at.id, ()) if one.id not in waits]
+        waits |= {one.id: at for one in before}
+        left += reversed(before)
+        if at.id not in first and _of_one(at, facts) is not None:
+            while at.id != run.id:
+                first[waits[at.id].id] = at
+                at = waits[at.id]
+            break
+    return first
+
+
+def _of_one(run: Run, facts: Facts) -> Step | None:
+    return _of_queued(run, facts) if run.state is RunState.QUEUED else of_run_under_way(run, facts)
 
 
 def _ending(blocked: BlockedBy, before: BlockedBy | None, run: Run) -> BlockedBy:
@@ -104,8 +130,9 @@ def _ending(blocked: BlockedBy, before: BlockedBy | None, run: Run) -> BlockedBy
 
 
 def _of_queued(run: Run, facts: Facts) -> Step | None:
-    if (before := facts.first.after.get(run.id)) is not None:
-        return _of_upstream(run, before, facts)
+    if run.waiting and run.session is None and not isinstance(run.work, CheckIn):
+        ended = f"run {run.id} is about to be released: what it waited for has ended"
+        return Step(BlockedBy(BlockedCause.UPSTREAM, ended))
     if to_micros(run.ready_at) > facts.now:
         return Step(_not_ready(run, facts))
     if isinstance(run.work, CheckIn):

@@ -148,7 +148,8 @@ class Blocking:
         )
         parked = [run.id for run in queued if run.waiting and run.session is None]
         after = (await self._store.runs.first_active(FirstActiveOf(now, after=parked))).after if parked else {}
-        queued = [*queued, *(run for run in after.values() if run.state is RunState.QUEUED)]
+        before = {run.id: run for runs in after.values() for run in runs}
+        queued = [*queued, *(run for run in before.values() if run.state is RunState.QUEUED)]
         sessions = sorted({run.session for run in queued if run.waiting and run.session is not None})
         turns = await self._store.runs.first_active(FirstActiveOf(now, sessions=sessions)) if sessions else own
         in_lanes = {run.lane for run in (*queued, *turns.sessions.values()) if run.state is RunState.QUEUED}

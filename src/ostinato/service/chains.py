@@ -9,12 +9,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ostinato.clock import Clock
+from ostinato.durations import Duration
 from ostinato.errors import Conflict, InvalidInput
 from ostinato.listeners import Listeners
 from ostinato.models.chain import as_steps
 from ostinato.models.ids import RunId, RunIds
-from ostinato.models.run import Ending, NewRun, Run
-from ostinato.models.states import Cause
+from ostinato.models.run import Ending, NewRun, Run, RunFilter
+from ostinato.models.states import ACTIVE, Cause
 from ostinato.models.work_values import GivenCall
 from ostinato.service.audit import asked_by, audited, changed_by
 from ostinato.service.busy_keys import when_key_is_free
@@ -60,10 +61,11 @@ class ChainService:
             )
 
     async def _drafts(self, calls: Sequence[ChainCall]) -> list[NewRun]:
-        """The run of each call, as if it were enqueued alone; calls that are enqueued alike are drafted together."""
-        places: dict[int, list[int]] = {}
+        """The run of each call, as if it were enqueued alone; calls that are enqueued alike are drafted together, but
+        for those with a key, which is of one run."""
+        places: dict[tuple[int, int | None], list[int]] = {}
         for place, one in enumerate(calls):
-            places.setdefault(id(one.spec), []).append(place)
+            places.setdefault((id(one.spec), None if one.spec.key is None else place), []).append(place)
         drafts: dict[int, NewRun] = {}
         for alike in places.values():
             runs = await self._runs.draft_calls(calls[alike[0]].spec, [calls[place].call for place in alike])
@@ -71,19 +73,35 @@ class ChainService:
         return [drafts[place] for place in range(len(calls))]
 
     async def get(self, ids: Sequence[RunId]) -> Sequence[Run]:
-        """The runs of its steps, as they are now."""
-        return [await self._runs.get(id) for id in ids]
+        """The runs of its steps, as they are now; without those that retention has removed."""
+        found = await self._store.runs.list_runs(RunFilter(ids=ids, limit=len(ids)))
+        runs = {run.id: run for run in found}
+        return [runs[id] for id in ids if id in runs]
+
+    async def wait(
+        self, ids: Sequence[RunId], *, last: Sequence[RunId] | None = None, timeout: Duration | None = None
+    ) -> Sequence[Run]:
+        """Wait until all steps have ended, or these last ones; the runs as they are then. It raises as `runs.wait`."""
+        wanted = set(ids if last is None else last)
+        of_steps = RunFilter(ids=ids, states=tuple(ACTIVE), limit=len(ids), brief=True)
+
+        async def look() -> Run | None:
+            active = {run.id: run for run in await self._store.runs.list_runs(of_steps)}
+            # The first in order: a run that waits here lends its slot to what can start.
+            return next(active[id] for id in ids if id in active) if wanted & active.keys() else None
+
+        await self._runs.wait_while(look, timeout)
+        return await self.get(ids)
 
     @audited("run.cancel", about=lambda given, _: given["ids"][0])
     async def cancel(self, ids: Sequence[RunId], *, reason: str | None = None) -> Sequence[Run]:
         """End all steps that have not ended, in one transaction, or ask their nodes to; a Conflict if there is none."""
-        before = [run.id for run in await self.get(ids) if not run.ended]
-        if not before:
-            raise Conflict(f"all steps of the chain from run {ids[0]} on have ended already")
         ending = Ending(Cause.CANCELLED, reason or f"cancelled by {changed_by()}")
         now = self._clock.now()
-        cancelled = await self._store.runs.cancel_runs(before, ending, now, asked_by())
+        cancelled = await self._store.runs.cancel_runs(ids, ending, now, asked_by())
         runs = await self.get(ids)
+        if not cancelled.ended and all(run.ended for run in runs):
+            raise Conflict(f"all steps of the chain from run {ids[0]} on have ended already")
         for run in runs:
             if run.id in cancelled.ended:
                 tell_cancelled(run, self._listeners, now)

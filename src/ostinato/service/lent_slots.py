@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Self
 
 from ostinato.logs import get_logger
+from ostinato.models.ids import RunId
 from ostinato.models.run import OuterRun, Run
 from ostinato.stores.base import RunStore
 
@@ -29,6 +30,8 @@ class LentSlot:
         self._outer = outer
         self._told = told
         """Of which tasks and lanes the log has said it."""
+        self._wanted: RunId | None = None
+        """Which run waits for it."""
         self._run: Run | None = None
         self._lend_at = 0.0
 
@@ -36,7 +39,9 @@ class LentSlot:
         return self
 
     async def lend(self, run: Run) -> None:
-        """Let this run start by the slot, if there is no other."""
+        """Let this run start by the slot, if there is no other; the one before it has ended."""
+        if run.id != self._wanted:
+            self._wanted, self._run, self._lend_at = run.id, None, 0.0
         if self._run is not None or time.monotonic() < self._lend_at:
             return
         self._lend_at = time.monotonic() + _LEND_AGAIN
@@ -56,7 +61,7 @@ class LentSlot:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if error is not None and self._run is not None:
+        if self._run is not None:  # what has ended has given it back
             await self._runs.take_back_slot(self._outer, self._run.id)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, NamedTuple, Unpack
@@ -346,28 +346,42 @@ class RunService:
     async def wait(self, id: RunLike, *, timeout: Duration | None = None) -> Run:
         """Wait until the run has ended; WaitTimeout if that takes too long. Without a timeout, NotRunning if nobody can
         ever execute it."""
+        run: Run
+
+        async def look() -> Run | None:
+            nonlocal run
+            run = await self.get(id)
+            return None if run.ended else run
+
+        await self.wait_while(look, timeout)
+        return run
+
+    async def wait_while(self, look: Callable[[], Awaitable[Run | None]], timeout: Duration | None) -> None:
+        """Wait until this names no run any more whose end is waited for. It raises as `wait` does."""
         with self._code.waiting() as outer:
             if outer is None:
-                return await self._wait(id, timeout)
+                return await self._wait_while(look, timeout)
             async with LentSlot(self._store.runs, outer, self._lent) as slot:
-                return await self._wait(id, timeout, slot)
+                return await self._wait_while(look, timeout, slot)
 
-    async def _wait(self, id: RunLike, timeout: Duration | None, slot: LentSlot | None = None) -> Run:
+    async def _wait_while(
+        self, look: Callable[[], Awaitable[Run | None]], timeout: Duration | None, slot: LentSlot | None = None
+    ) -> None:
         deadline = _deadline(timeout)
         pause = _FIRST_LOOK
         while True:
             is_in_vain = timeout is None and self._unserved()  # before the look, which sees what the last engine did
-            run = await self.get(id)
-            if run.ended:
-                return run
+            run = await look()
+            if run is None:
+                return
             if slot is not None and run.state is RunState.QUEUED:
                 await slot.lend(run)
             if is_in_vain:
                 later = f" and not ready before {local_text('UTC', run.ready_at)}" if self._is_later(run) else ""
                 raise NotRunning(f"run {run.id} is {run.state}{later}, and {_UNSERVED}")
             if time.monotonic() >= deadline:
-                if (run := await self.get(run.id)).ended:
-                    return run
+                if (run := await look()) is None:
+                    return
                 why = await self._blocking.waits_for(run)
                 raise WaitTimeout(f"run {run.id} is still {run.state} after {_told(timeout)}{why}")
             await asyncio.sleep(min(pause, max(0.0, deadline - time.monotonic())))

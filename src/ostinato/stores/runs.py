@@ -222,8 +222,9 @@ class FirstActive:
     """The one that is under way longest."""
     nodes: Mapping[str, Run] = field(default_factory=dict)
     """The same."""
-    after: Mapping[RunId, Run] = field(default_factory=dict)
-    """For a run that waits for the ends of others the first of those, and for that in turn."""
+    after: Mapping[RunId, Sequence[Run]] = field(default_factory=dict)
+    """For a run that waits for the ends of others those, in their order, and for each of them in turn; of very many
+    the first ones."""
 
 
 class RunStore(Protocol):

@@ -70,6 +70,8 @@ def eagerly(app: Ostinato) -> Iterator[None]:
             (app.aio, "enqueue", inline.aenqueue_work),
             (app.runs, "wait", partial(inline.wait, app.runs.wait)),
             (app.aio.runs, "wait", partial(inline.await_end, app.aio.runs.wait)),
+            (app._chains, "wait", partial(inline.wait_chain, app._chains.wait)),
+            (app.aio._chains, "wait", partial(inline.await_chain, app.aio._chains.wait)),
         ]:
             replaced.enter_context(_replaced(place, name, verb))
         yield
@@ -144,6 +146,18 @@ class _Inline:
     ) -> Run:
         self._check_not_put_off(await self._app.aio.runs.get(id))
         return self._with_error(await wait(id, timeout=timeout))
+
+    def wait_chain(self, wait: Callable[..., Sequence[Run]], ids: Sequence[RunId], **options: Any) -> Sequence[Run]:
+        for run in self._app._chains.get(ids):
+            self._check_not_put_off(run)
+        return [self._with_error(run) for run in wait(ids, **options)]
+
+    async def await_chain(
+        self, wait: Callable[..., Awaitable[Sequence[Run]]], ids: Sequence[RunId], **options: Any
+    ) -> Sequence[Run]:
+        for run in await self._app.aio._chains.get(ids):
+            self._check_not_put_off(run)
+        return [self._with_error(run) for run in await wait(ids, **options)]
 
     def restore(self) -> None:
         tasks = self._app.registry.tasks

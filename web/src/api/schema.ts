@@ -3487,7 +3487,7 @@ export interface components {
             id: number;
             /** @description The name of its schedule, if it has one. */
             schedule: string | null;
-            /** @description Null if it was removed. */
+            /** @description For a moment null, if it was removed before it had ended: then it is cancelled. */
             state: ("cancelled" | "expired" | "failed" | "missed" | "queued" | "running" | "skipped" | "succeeded" | "superseded") | null;
             /** @description Of a step of a chain: its task, or its kind of work if it has none. */
             task: string | null;

@@ -85,6 +85,10 @@ class Database:
         )
         return result
 
+    def take_back(self, undo: Operation[None]) -> None:
+        """Run this before whatever is written next: nobody heard of what it takes back."""
+        self._writer.take_back(undo)
+
     async def read(self, query: Query[T]) -> T:
         """Run a query beside the writer. A connection that the server has dropped is replaced once."""
         async with self._free:

@@ -69,13 +69,18 @@ class PostgresRuns(Runs[Connection]):
             if not finishes:
                 return Finished()
             written = await self._database.send(finish, wakes=tells(finishes), once=once, sessions=sessions)
-            return await self._finished(finishes, written, Claimed(), now)
+            lost, broken, instead, told, _ = await self._finished(finishes, written, now)
+            return Finished(lost, broken, Claimed(), instead, told)
         written, claimed = await self._write_and_claim(finish if finishes else None, claim, sessions, once=once)
-        return await self._finished(finishes, written or Written(), claimed, now)
+        try:
+            lost, broken, instead, told, _ = await self._finished(finishes, written or Written(), now)
+        except BaseException:
+            # The caller never hears what it got.
+            self._database.take_back(self._undo(claim))
+            raise
+        return Finished(lost, broken, claimed, instead, told)
 
-    async def _finished(
-        self, finishes: Sequence[Finish], written: Written, claimed: Claimed, now: Micros | None
-    ) -> Finished:
+    async def _finished(self, finishes: Sequence[Finish], written: Written, now: Micros | None) -> Written:
         """The same, with the plain ends for which others wait: seldom any, so that nobody looks beforehand."""
         lost, broken, instead, told, left = written
         if left:
@@ -84,7 +89,7 @@ class PostgresRuns(Runs[Connection]):
                 lambda connection: finish_all(connection, self._parts, ends, now), once=False
             )
             lost, instead, told = [*lost, *late.lost], late.instead, late.told
-        return Finished(lost, broken, claimed, instead, told)
+        return Written(lost, broken, instead, told)
 
     async def _write_and_claim(
         self, operation: Operation[Written] | None, claim: Claim, sessions: Collection[str] = (), *, once: bool = False

@@ -59,7 +59,8 @@ class Writer:
         self._closing = False
         self._connection: Connection | None = None
         self._undo: list[Operation[None]] = []
-        """What to take back once there is a connection: claims whose commit may or may not have happened."""
+        """What to take back once there is a connection: claims whose commit may or may not have happened, or of which
+        nobody heard."""
         self._number = 0
         """Of the last group of which something must not be done twice."""
 
@@ -101,6 +102,10 @@ class Writer:
             self._jobs.append(job)
             self._signal.set()
         return job.future
+
+    def take_back(self, undo: Operation[None]) -> None:
+        """Run this at the beginning of the next group."""
+        self._undo.append(undo)
 
     async def stop(self) -> None:
         """Finish what is queued, then close. What nobody waits for any more has a moment, and no more than that."""

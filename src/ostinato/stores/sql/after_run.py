@@ -15,6 +15,7 @@ from ostinato.models.states import Cause, RunState
 from ostinato.stores.retention import keep_of
 from ostinato.stores.sql.access import REMOVED_AFTER_RUN
 from ostinato.stores.sql.connection import Connection
+from ostinato.stores.sql.run_relations import IS_READ
 
 __all__ = ["end_schedules"]
 
@@ -27,9 +28,10 @@ SELECT 1 FROM schedules WHERE id = :id AND next_at IS NULL AND broken IS NULL AN
 """
 _KEEP_RUNS = "UPDATE runs SET schedule_name = :name, schedule_id = NULL WHERE schedule_id = :id"
 # Retention by count has no schedule to ask any more: nothing is added to these runs but here.
-_TRIM = """
+_TRIM = f"""
 DELETE FROM runs WHERE schedule_name = :name AND id <=
     (SELECT id FROM runs WHERE schedule_name = :name ORDER BY id DESC LIMIT 1 OFFSET :count)
+    AND NOT ({IS_READ.format("runs")})
 """
 _DELETE = "DELETE FROM schedules WHERE id = :id"
 _NOTE_DELETED = f"""

@@ -67,8 +67,10 @@ ORDER BY id
 """
 _RELEASE = """
 UPDATE runs AS r SET due_at = f.due_at, ready_at = f.due_at, expires_at = f.expires_at, session = f.session,
-                     waiting = f.session IS NOT NULL, mode = CASE WHEN f.session IS NOT NULL THEN :mode END
-FROM unnest(:ids::bigint[], :due::bigint[], :expires::bigint[], :sessions::text[]) f (id, due_at, expires_at, session)
+                     waiting = f.session IS NOT NULL, mode = CASE WHEN f.session IS NOT NULL THEN :mode END,
+                     later = f.session IS NOT NULL AND f.due_at > f.at
+FROM unnest(:ids::bigint[], :released::bigint[], :due::bigint[], :expires::bigint[], :sessions::text[])
+     f (id, at, due_at, expires_at, session)
 WHERE r.id = f.id
 """
 # Of no end that was written by a program that knows of chains.
@@ -175,6 +177,7 @@ async def _release(db: C, parts: Parts[C], ids: Sequence[RunId]) -> bool:
         await parts.lock_sessions(db, sessions)
     values = {
         "ids": [run.id for run in runs],
+        "released": [run.released_at for run in runs],
         "due": [run.due_at for run in runs],
         "expires": [run.expires_at for run in runs],
         "sessions": [run.session for run in runs],
@@ -191,7 +194,7 @@ async def _release(db: C, parts: Parts[C], ids: Sequence[RunId]) -> bool:
 
 async def _into_session(db: C, parts: Parts[C], session: str, runs: Sequence[Released], cutoff: Micros | None) -> None:
     """They queue up there now; what was asked for before the session was stopped does not."""
-    now = max(run.due_at for run in runs)
+    now = max(run.released_at for run in runs)
     stale = [run.id for run in runs if is_stale(run.asked_at, cutoff, now)]
     await end_queued(db, parts, stale, STALE, now)
     if fresh := [run.id for run in runs if run.id not in stale]:

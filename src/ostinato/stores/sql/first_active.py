@@ -1,12 +1,12 @@
 """The runs that others wait for: of each schedule, session, lane and node the one that is active longest, and of steps
-of chains the one before them.
+of chains those before them.
 
 Called by runs.py, inside a read. Each is found by an index of what is active, however long the ledger is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from ostinato.models.ids import RunId, ScheduleId
@@ -14,7 +14,7 @@ from ostinato.models.run import Run
 from ostinato.stores.runs import FirstActive, FirstActiveOf
 from ostinato.stores.sql.connection import Connection
 from ostinato.stores.sql.overview import find_runs
-from ostinato.stores.sql.run_relations import NEXT_UPSTREAMS
+from ostinato.stores.sql.run_relations import pending_upstreams
 
 __all__ = ["first_active"]
 
@@ -46,7 +46,7 @@ async def first_active(db: Connection, of: FirstActiveOf) -> FirstActive:
         sessions = await db.fetch(_OF_SESSIONS, {"sessions": of.sessions}) if of.sessions else []
         lanes = await db.fetch(_OF_LANES, {"names": of.lanes}) if of.lanes else []
         nodes = await db.fetch(_OF_NODES, {"names": of.nodes}) if of.nodes else []
-        after = await db.fetch(NEXT_UPSTREAMS, {"after": of.after}) if of.after else []
+        after = await pending_upstreams(db, of.after) if of.after else []
         ids = sorted({row[-1] for rows in (schedules, sessions, lanes, nodes, after) for row in rows})
         where = "WHERE r.id = ANY (:ids::bigint[])"
         found = await find_runs(db, where, {"ids": ids}, len(ids), brief=True) if ids else []
@@ -57,8 +57,17 @@ async def first_active(db: Connection, of: FirstActiveOf) -> FirstActive:
         sessions=_by(sessions, str, runs),
         lanes=_by(lanes, str, runs),
         nodes=_by(nodes, str, runs),
-        after=_by(after, RunId, runs),
+        after=_after(after, runs),
     )
+
+
+def _after(links: Sequence[tuple[RunId, RunId]], runs: dict[int, Run]) -> dict[RunId, Sequence[Run]]:
+    """What ended and is not noted yet holds up nobody for long."""
+    after: dict[RunId, list[Run]] = {}
+    for run, upstream in links:
+        if upstream in runs and not runs[upstream].ended:
+            after.setdefault(run, []).append(runs[upstream])
+    return {run: tuple(before) for run, before in after.items()}
 
 
 def _by(rows: list[tuple[Any, ...]], key: Callable[[Any], K], runs: dict[int, Run]) -> dict[K, Run]:

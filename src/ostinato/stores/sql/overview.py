@@ -67,6 +67,7 @@ FROM (SELECT finished_at / :bucket * :bucket AS at, state, count(*) AS number,
       FROM runs WHERE finished_at >= :since AND finished_at < :until GROUP BY 1, 2) t ORDER BY 1, 2
 """
 _CONDITIONS = {
+    "ids": "r.id = ANY (:ids::bigint[])",
     "schedule_id": "r.schedule_id = :schedule_id",
     "task": "r.task = :task",
     "project": "r.project = :project",
@@ -101,7 +102,7 @@ async def list_runs(db: Connection, wanted: RunFilter) -> list[Run]:
         if _UNHAPPY.issuperset(wanted.states):
             # Word for word the condition of the index runs_unhappy, or it would not be used.
             clauses.append("r.state NOT IN ('succeeded', 'queued', 'running')")
-        elif ACTIVE.issuperset(wanted.states) and wanted.schedule_id is None and wanted.session is None:
+        elif ACTIVE.issuperset(wanted.states) and (wanted.schedule_id, wanted.session, wanted.ids) == (None,) * 3:
             # Found by the partial indexes of what is active, not among all that ever ended.
             clauses.append(f"r.id IN ({' UNION ALL '.join(_ACTIVE[state] for state in wanted.states)})")
     if wanted.causes:

@@ -5,14 +5,22 @@ Neighbours: upstreams.py for schedules that follow others, chains.py for runs th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ostinato.clock import from_micros
 from ostinato.models.ids import RunId
 from ostinato.models.upstream import RelatedRun, RunRelations, Upstream
 from ostinato.stores.rows import known_state, load_result
 from ostinato.stores.sql.connection import Connection
 
-__all__ = ["NEXT_UPSTREAMS", "related_runs", "upstreams_of"]
+__all__ = ["IS_READ", "pending_upstreams", "related_runs", "upstreams_of"]
 
+IS_READ = """
+{0}.followed AND EXISTS (
+    SELECT 1 FROM run_upstreams u JOIN runs w ON w.id = u.run_id
+    WHERE u.upstream_run = {0}.id AND w.state || '' IN ('queued', 'running')
+)"""
+"""Whether a step that has not ended reads the result of this run: retention leaves that until then."""
 _MOST = 1_000
 """So many of each side are shown."""
 
@@ -47,18 +55,27 @@ FROM (SELECT run_id FROM run_upstreams WHERE upstream_run = :id
 JOIN runs r ON r.id = a.run_id LEFT JOIN schedules s ON s.id = r.schedule_id
 ORDER BY r.id LIMIT {_MOST}
 """
-_IS_NEXT = """
-u.state IS NULL AND u.place = (SELECT min(place) FROM run_upstreams WHERE run_id = u.run_id AND state IS NULL)
-"""
-NEXT_UPSTREAMS = f"""
-WITH RECURSIVE next (run_id, upstream_run) AS (
-    SELECT u.run_id, u.upstream_run FROM run_upstreams u WHERE u.run_id = ANY (:after::bigint[]) AND {_IS_NEXT}
+_IS_FIRST = "AND u.place = (SELECT min(place) FROM run_upstreams WHERE run_id = u.run_id AND state IS NULL)"
+_PENDING = """
+WITH RECURSIVE pending (run_id, place, upstream_run) AS (
+    SELECT u.run_id, u.place, u.upstream_run FROM run_upstreams u
+    WHERE u.run_id = ANY (:after::bigint[]) AND u.state IS NULL {0}
     UNION
-    SELECT u.run_id, u.upstream_run FROM next n JOIN run_upstreams u ON u.run_id = n.upstream_run WHERE {_IS_NEXT}
+    SELECT u.run_id, u.place, u.upstream_run FROM pending p JOIN run_upstreams u ON u.run_id = p.upstream_run
+    WHERE u.state IS NULL {0}
 )
-SELECT run_id, upstream_run FROM next
+SELECT run_id, place, upstream_run FROM pending LIMIT {1}
 """
-"""Of each of these runs that waits for others the first of those, and so on to those that wait for none."""
+_FIRST_PENDING, _ALL_PENDING = _PENDING.format(_IS_FIRST, 10 * _MOST), _PENDING.format("", _MOST)
+
+
+async def pending_upstreams(db: Connection, after: Sequence[RunId]) -> list[tuple[RunId, RunId]]:
+    """Of each of these runs that waits for others those, in their order, and so on to those that wait for none. Of
+    very many the nearest, and for each the first."""
+    links = await db.fetch(_ALL_PENDING, {"after": after})
+    if len(links) == _MOST:
+        links += await db.fetch(_FIRST_PENDING, {"after": after})
+    return [(RunId(run), RunId(upstream)) for run, _, upstream in sorted(set(links))]
 
 
 async def upstreams_of(db: Connection, id: RunId) -> list[Upstream]:

@@ -26,6 +26,7 @@ from ostinato.stores.retention import (
 )
 from ostinato.stores.sql.access import REQUEST_KEPT
 from ostinato.stores.sql.connection import Connection, Database, Dialect
+from ostinato.stores.sql.run_relations import IS_READ
 from ostinato.stores.upkeep import PruneCursor, Pruned, Status
 
 __all__ = ["Upkeep"]
@@ -34,19 +35,21 @@ C = TypeVar("C", bound=Connection)
 
 _NEXT_RUNS = "SELECT id, finished_at, policy, state FROM runs WHERE id > :after ORDER BY id LIMIT :limit"
 _NEXT_SCHEDULES = "SELECT id, policy FROM schedules WHERE id > :after ORDER BY id LIMIT :limit"
-_DELETE_RUNS = "DELETE FROM runs WHERE id = ANY (:ids::bigint[]) RETURNING id"
-_TRIM = """
+_DELETE_RUNS = f"DELETE FROM runs WHERE id = ANY (:ids::bigint[]) AND NOT ({IS_READ.format('runs')}) RETURNING id"
+_TRIM = f"""
 DELETE FROM runs WHERE id = ANY (ARRAY(
     SELECT r.id FROM unnest(:ids::bigint[], :counts::bigint[]) k (schedule_id, count)
     CROSS JOIN LATERAL (
         SELECT id FROM runs WHERE schedule_id = k.schedule_id ORDER BY id DESC LIMIT 1 OFFSET k.count
     ) oldest
     JOIN runs r ON r.schedule_id = k.schedule_id AND r.id <= oldest.id AND r.state NOT IN ('queued', 'running')
+                AND NOT ({IS_READ.format("r")})
 )) RETURNING id
 """
-_TRIM_ONE = """
+_TRIM_ONE = f"""
 DELETE FROM runs WHERE schedule_id = :id AND state NOT IN ('queued', 'running') AND id <=
-    (SELECT id FROM runs WHERE schedule_id = :id ORDER BY id DESC LIMIT 1 OFFSET :count) RETURNING id
+    (SELECT id FROM runs WHERE schedule_id = :id ORDER BY id DESC LIMIT 1 OFFSET :count)
+    AND NOT ({IS_READ.format("runs")}) RETURNING id
 """
 _OLD_EVENTS = """
 DELETE FROM events WHERE id = ANY (ARRAY(SELECT id FROM events WHERE at < :past ORDER BY at LIMIT :limit)) RETURNING 1

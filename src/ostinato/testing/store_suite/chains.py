@@ -50,6 +50,10 @@ async def states(store: Store, of: Sequence[RunId]) -> list[str]:
     return [str((await get(store, id)).state) for id in of]
 
 
+def numbers(runs: Sequence[Run]) -> list[RunId]:
+    return [run.id for run in runs]
+
+
 async def end(store: Store, state: RunState = RunState.SUCCEEDED, *, at: Micros = ENDED, **fields: Any) -> RunId:
     """Claim the one run that is ready, and end it."""
     run = await claim_one(store, now=LATER)
@@ -212,6 +216,15 @@ async def test_waiting_steps_are_listed_as_queued_and_counted_in_their_lane(stor
     assert [run.id for run in between] == list(given)
 
 
+async def test_runs_are_listed_by_their_ids_whatever_is_gone(store: Store) -> None:
+    first, second, third = await chain(store, (), (0,), (1,))
+    of_some = RunFilter(ids=[third, first, RunId(third + 1)])
+    assert [run.id for run in await store.runs.list_runs(of_some)] == [third, first]
+    await end(store)
+    active = RunFilter(ids=[first, second], states=(RunState.QUEUED, RunState.RUNNING), brief=True)
+    assert [run.id for run in await store.runs.list_runs(active)] == [second]
+
+
 async def test_waiting_steps_are_not_active_and_not_late(store: Store) -> None:
     await chain(store, (), (0,))
     assert await store.runs.count_active(LATER) == 1
@@ -276,6 +289,49 @@ async def test_a_step_comes_into_its_session_when_it_is_released(store: Store) -
     assert (await claim_one(store, now=LATER)).id == second
 
 
+async def delayed_into_session(store: Store) -> RunId:
+    """The step of a chain that is delayed by an hour after its release at ENDED, into the session 'user'."""
+    delayed = new_run(policy='{"session":"user"}', session="user", ready_at=NOW + HOUR)
+    _, second = await chain(store, (), (0,), runs=[new_run(), delayed])
+    return second
+
+
+async def test_a_delayed_step_leaves_its_session_to_others_until_its_time_has_come(store: Store) -> None:
+    second = await delayed_into_session(store)
+    await end(store)
+    (sent,) = await store.sessions.send([message(session="user", at=LATER)], LATER)
+    assert (await claim_one(store, now=LATER)).id == sent.id
+    assert (await store.runs.claim_runs(claim(now=ENDED + HOUR))).runs == []
+    assert (await get(store, second)).waiting
+
+
+async def test_a_delayed_step_has_its_turn_when_its_time_has_come(store: Store) -> None:
+    second = await delayed_into_session(store)
+    await end(store)
+    watch = await store.watch()
+    assert (await watch.wake_hints(beat().id)).ready_at == ENDED + HOUR
+    await watch.close()
+    assert (await store.runs.claim_runs(claim(now=ENDED + HOUR - 1))).runs == []
+    assert (await claim_one(store, now=ENDED + HOUR)).id == second
+
+
+async def test_a_delayed_step_comes_into_its_session_at_its_release(store: Store) -> None:
+    await delayed_into_session(store)
+    await end(store)
+    session = await store.sessions.get_session("user")
+    assert session is not None
+    assert session.sent_at == from_micros(ENDED)
+    assert [event.at for event in await store.sessions.list_events("user", 0, 10)] == [from_micros(ENDED)]
+
+
+async def test_a_delayed_step_of_a_session_that_was_stopped_ends_at_its_release(store: Store) -> None:
+    second = await delayed_into_session(store)
+    await store.sessions.stop("user", everything=True, now=NOW + SECOND)
+    await end(store)
+    run = await get(store, second)
+    assert (run.cause, run.finished_at) == (Cause.STALE, from_micros(ENDED))
+
+
 async def test_a_session_that_was_stopped_takes_no_step_of_an_older_chain(store: Store) -> None:
     runs = [new_run(), new_run(policy='{"session":"user"}', session="user"), new_run()]
     _, second, third = await chain(store, (), (0,), (1,), runs=runs)
@@ -318,10 +374,26 @@ async def test_who_comes_before_and_after_is_known_while_it_waits_and_after(stor
 async def test_what_a_step_waits_for_is_found_over_all_steps_before_it(store: Store) -> None:
     first, second, third = await chain(store, (), (0,), (1,))
     found = (await store.runs.first_active(FirstActiveOf(NOW, after=[third]))).after
-    assert {id: run.id for id, run in found.items()} == {third: second, second: first}
+    assert {id: numbers(runs) for id, runs in found.items()} == {third: [second], second: [first]}
     await end(store)
     found = (await store.runs.first_active(FirstActiveOf(NOW, after=[second, third]))).after
-    assert {id: run.id for id, run in found.items()} == {third: second}
+    assert {id: numbers(runs) for id, runs in found.items()} == {third: [second]}
+
+
+async def test_all_that_a_step_waits_for_is_found_in_its_order(store: Store) -> None:
+    first, second, merge, last = await chain(store, (), (), (1, 0), (2,))
+    found = (await store.runs.first_active(FirstActiveOf(NOW, after=[last]))).after
+    assert {id: numbers(runs) for id, runs in found.items()} == {last: [merge], merge: [second, first]}
+
+
+async def test_of_very_much_that_a_step_waits_for_some_is_found_and_the_way_to_the_first(store: Store) -> None:
+    level = tuple(range(40))
+    after = [()] * 40 + [level] * 40 + [tuple(range(40, 80))]
+    given = await chain(store, *after)
+    found = (await store.runs.first_active(FirstActiveOf(NOW, after=[given[-1]]))).after
+    assert numbers(found[given[-1]]) == given[40:80]
+    assert numbers(found[given[40]])[0] == given[0]
+    assert sum(map(len, found.values())) <= 1_100
 
 
 async def test_there_is_nothing_to_settle_where_every_end_was_noted(store: Store) -> None:

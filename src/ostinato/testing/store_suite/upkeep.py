@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from ostinato.models.ids import NodeId, ScheduleId
-from ostinato.models.run import RunFilter
+from collections.abc import Sequence
+from typing import Any
+
+from ostinato.models.chain import as_steps
+from ostinato.models.ids import NodeId, RunId, ScheduleId
+from ostinato.models.run import ClaimedRun, RunFilter
 from ostinato.models.states import RunState, Trigger
 from ostinato.stores.base import Store
 from ostinato.stores.upkeep import PruneCursor
@@ -33,6 +37,15 @@ async def sweep(store: Store, now: int, limit: int = 100) -> tuple[int, int, int
         runs, nodes, steps, cursor = runs + pruned.runs, nodes + pruned.nodes, steps + 1, pruned.cursor
         assert steps < 100
     return runs, nodes, steps
+
+
+async def read_by_waiting(store: Store, **given: Any) -> tuple[RunId, RunId, Sequence[ClaimedRun]]:
+    """A chain whose last step waits for two: one such run, that step, and both as they were claimed."""
+    runs = [new_run(key="read", **given), new_run(), new_run()]
+    first, _, last = await store.runs.insert_chain(as_steps(runs, [(), (), (0, 1)], NOW), NOW)
+    claimed = (await store.runs.claim_runs(claim())).runs
+    await store.runs.finish_runs([finish(claimed[0], result="5", finished_at=NOW)])
+    return first, last, claimed
 
 
 async def ended(
@@ -120,3 +133,26 @@ async def test_the_status_counts_what_there_is(store: Store) -> None:
     assert status.runs == {"queued": 1, "running": 1, "skipped": 1}
     assert status.size_bytes > 0
     assert status.url == store.url
+
+
+async def test_what_a_waiting_step_is_to_read_stays_until_that_has_ended(store: Store) -> None:
+    first, last, (_, other) = await read_by_waiting(store, policy='{"keep":{"age":"1m"}}')
+    assert (await sweep(store, NOW + DAY))[0] == 0
+    await store.runs.finish_runs([finish(other, finished_at=NOW + DAY)])
+    (step,) = (await store.runs.claim_runs(claim(now=NOW + DAY))).runs
+    assert (await sweep(store, NOW + DAY))[0] == 0
+    assert [one.result for one in await store.runs.upstreams_of(last)] == [5, None]
+    await store.runs.finish_runs([finish(step, finished_at=NOW + DAY)])
+    assert (await sweep(store, NOW + DAY))[0] == 1
+    assert first not in await left(store)
+
+
+async def test_what_a_waiting_step_is_to_read_stays_whatever_the_count_of_its_schedule(store: Store) -> None:
+    id = await put(store, policy='{"keep":{"count":1}}')
+    first, _, (_, other) = await read_by_waiting(store, schedule_id=id)
+    await ended(store, NOW, NOW, schedule_id=id)
+    assert (await sweep(store, NOW))[0] == 1
+    assert first in await left(store)
+    await store.runs.finish_runs([finish(other, RunState.FAILED, finished_at=NOW)])
+    assert (await sweep(store, NOW))[0] == 1
+    assert first not in await left(store)
