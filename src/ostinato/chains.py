@@ -136,9 +136,11 @@ class Chain(Chainable[P, R]):
         plan, last = self._planned((args, kwargs))
         ids = plan.doors.chains.enqueue(plan.calls)
         runs = plan.doors.runs
+        # Two steps of one key are one run: it was made for the first of them.
+        first = {id: place for place, id in reversed(list(enumerate(ids)))}
         steps: list[RunHandle[Any]] = [
-            RunHandle(id, runs, decode, is_new=id not in ids.known)
-            for id, decode in zip(ids, plan.decodes, strict=True)
+            RunHandle(id, runs, decode, is_new=id not in ids.known and first[id] == place)
+            for place, (id, decode) in enumerate(zip(ids, plan.decodes, strict=True))
         ]
         return ChainHandle(steps, plan.doors.chains, last)
 

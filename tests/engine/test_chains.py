@@ -434,3 +434,11 @@ def test_a_step_whose_upstream_ended_unnoted_is_about_to_be_released(app: Ostina
         "upstream",
         f"run {second} is about to be released: what it waited for has ended",
     )
+
+
+def test_of_two_steps_with_one_key_the_first_alone_is_new(app: Ostinato) -> None:
+    fetch = app.task("fetch")(lambda part: part)
+    merge = app.task("merge")(lambda: None)
+    handle = group([fetch.using(key="K").call("x"), fetch.using(key="K").call("y")]).then(merge).enqueue()
+    assert [step.is_new for step in handle.steps] == [True, False, True]
+    assert handle.ids[0] == handle.ids[1]
