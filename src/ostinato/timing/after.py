@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, NoReturn
 from ostinato.durations import Duration, duration_text, parse_duration
 from ostinato.errors import InvalidInput, TimingError
 from ostinato.timing.base import NO_JITTER, Timing, jitter_fields, store
-from ostinato.timing.explain import interval_phrase, joined
+from ostinato.timing.explain import WEEKDAY_NAMES, interval_phrase, joined
 
 __all__ = ["After", "On", "read_after"]
 
@@ -28,6 +28,7 @@ _RESERVED = frozenset({"or", "and", "on", "within", "jitter", "stable", "except"
 
 
 _TIMINGS = frozenset({"weekdays", "weekends", "daily", "weekly", "monthly", "quarterly", "yearly", "hourly", "every"})
+_TIMINGS |= {name.lower() for name in WEEKDAY_NAMES}
 """Words that begin a timing: behind `and` and `or`, whether a schedule is called so is not clear."""
 _ALONE = "what runs after another begins when that one ends, and 'after' combines with no other timing"
 

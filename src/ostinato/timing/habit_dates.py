@@ -72,6 +72,8 @@ def write_date(match: re.Match[str]) -> Written | None:
     first, second, year = int(match["first"]), int(match["second"]), int(match["last"])
     pair = _month_and_day(first, second)
     if pair is None:
+        if not (1 <= first <= 12 and 1 <= second <= 12):
+            return None  # no day at all
         other = f"{year}-{first:02}-{second:02} or {year}-{second:02}-{first:02}"
         return Written("", f"{match[0]!r} may be {other}: write the year, the month and then the day")
     return _once(match, year, *pair)

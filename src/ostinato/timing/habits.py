@@ -76,7 +76,7 @@ def _written(rule: _Rule, text: str) -> list[tuple[int, int, Written]]:
 
 def _write_clock(match: re.Match[str]) -> Written | None:
     hour, minute = int(match["hour"]), int(match["minute"] or 0)
-    if hour > 23 or minute > 59:
+    if hour > 23 or minute > 59 or "*" in match.string:
         return None
     clock = f"{hour}:{minute:02}"
     return Written(clock, f"{match[0]!r} is written {clock}")
@@ -87,10 +87,11 @@ def _write_zone(match: re.Match[str]) -> Written | None:
         zone = check_zone(match[0])
     except TimingError as error:
         zone = error.hint
-    message = f"a zone is written with 'in': in {zone or 'Europe/Berlin'}"
+    if not zone:
+        return None
     # Of a combination, it might be the zone of one part or of all.
-    is_clear = bool(zone) and not re.search(r"\b(?:or|except)\b", match.string, re.IGNORECASE)
-    return Written(f"in {zone}" if is_clear else "", message)
+    is_clear = not re.search(r"\b(?:or|except)\b", match.string, re.IGNORECASE)
+    return Written(f"in {zone}" if is_clear else "", f"a zone is written with 'in': in {zone}")
 
 
 _LONGEST = 500
@@ -116,8 +117,10 @@ def _write_one(match: re.Match[str]) -> Written:
     return Written(f"1 {match[1]}", f"{match[0]!r} is written 1 {match[1]}")
 
 
-def _write_runs(match: re.Match[str]) -> Written:
-    runs = f"until {match[1]} runs"
+def _write_runs(match: re.Match[str]) -> Written | None:
+    if re.match(r"\s*(?:at|in|today|tomorrow)\b", match.string, re.IGNORECASE):
+        return None  # once is once
+    runs = f"until {match[1]} {'run' if int(match[1]) == 1 else 'runs'}"
     return Written(runs, f"so many runs are written '{runs}'")
 
 

@@ -94,16 +94,16 @@ def _canonical(code: str) -> str:
 def _by_name(package: Any, whole: str) -> str:
     """The code of a country or a part of one by its name, if one alone is called so: `Bayern`, `GER`, `de bayern`."""
     names, name = _codes_by_name(package), whole.replace(" ", "").casefold()
-    if name in names:
-        return names[name]
     head, _, part = whole.partition(" ")
-    if part and (country := names.get(head.casefold()) or head.upper()) in names.values():
-        found = _subdivision(package.country_holidays(country), part.strip())
-        return f"{country}-{found}" if found else ""
-    parts = _parts_by_name(package).get(whole.casefold(), ())
-    begun = {code for known, code in names.items() if len(name) > 2 and known.startswith(name)}
-    found_codes = {*parts, *begun}
-    return found_codes.pop() if len(found_codes) == 1 else ""
+    country = names.get(head.casefold()) or head.upper()
+    inner = _subdivision(package.country_holidays(country), part.strip()) if country in names.values() else None
+    if inner:
+        return f"{country}-{inner}"
+    # Georgia is a country, and a state of the US.
+    codes = {*_parts_by_name(package).get(whole.casefold(), ()), *([names[name]] if name in names else [])}
+    if not codes and len(name) > 2:
+        codes = {code for known, code in names.items() if known.startswith(name)}
+    return codes.pop() if len(codes) == 1 else ""
 
 
 @lru_cache(maxsize=1)

@@ -310,7 +310,7 @@ class _Parser:
                 "dates are separated by commas",
                 text=self.text,
                 position=rest[1].start,
-                hint=self._replaced(rest, ",".join(word.raw for word in rest)),
+                hint=self._replaced(rest, ",".join(word.raw for word in rest if word.lower not in ("and", "&"))),
             )
         made = Except(base, self._dates(rest[0]), zone or self.tz).with_jitter(jitter, stable)
         return made if zone is not None else made.at_home()

@@ -143,7 +143,8 @@ def _refuse_duration(words: Words) -> None:
         words.index = 0
         return
     if words.peek() == "after":
-        words.wrong("what runs after another begins when that one ends: 'after import' stands alone")
+        hint = f"every {words.after(0)}"
+        words.wrong("what runs after another begins when that one ends: 'after import' stands alone", hint)
     hint = f"every {words.after(0)}" if not words.peek() else ""
     words.index = 0
     words.wrong("a duration alone is not a timing: with 'in' it is due once, with 'every' again and again", hint)
