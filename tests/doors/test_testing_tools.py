@@ -19,6 +19,7 @@ from ostinato import (
     RunState,
 )
 from ostinato.config import Settings
+from ostinato.engine.node import Engine
 from ostinato.errors import InvalidInput, NotRunning, WaitTimeout
 from ostinato.testing import FakeClock, drain, rehearse, settle, simulate
 from tests.doors.conftest import at
@@ -163,3 +164,39 @@ def test_an_app_that_exists_is_rehearsed_on_another_clock_and_database() -> None
     assert seen == [1, 1]
     assert app.settings.db == "sqlite:////nowhere/at/all.db"
     assert not isinstance(app.clock, FakeClock)
+
+
+def test_drain_does_what_comes_after_a_run_that_ended_while_it_looked(
+    app: Ostinato, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    began, gate = threading.Event(), threading.Event()
+
+    @app.task("first")
+    def first() -> None:
+        began.set()
+        assert gate.wait(30)
+
+    app.task("second")(lambda: None)
+    app.start()
+    app.schedules.add("before", "at 2030-01-01T00:00:00Z", "first")
+    app.schedules.add("behind", "after before", "second")
+    app.schedules.trigger("before")
+    assert began.wait(30)
+
+    async def looked(engine: Engine) -> int:
+        claim = engine.dispatcher.claim
+
+        async def claim_while_it_ends(ahead: int = 0) -> int:
+            claimed = await claim(ahead)
+            gate.set()
+            await engine.runner.idle.wait()
+            await engine.recorder.flush(claim=False)
+            return claimed
+
+        with monkeypatch.context() as patch:
+            patch.setattr(engine.dispatcher, "claim", claim_while_it_ends)
+            await engine.watchdog.stop("ticker", "waker")  # nobody else does it
+            return await engine.run_due()
+
+    app.with_engine(looked)
+    assert [run.state for run in app.runs.list(schedule="behind")] == ["succeeded"]

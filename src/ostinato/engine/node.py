@@ -255,14 +255,16 @@ class Engine:
         """
         count = 0
         while True:
-            count += (started := await self.step())
+            # What ends while the step looks may make due what it has looked for already.
             was_busy = self.runner.running > 0 or self.recorder.pending > 0
+            ends = self.recorder.ends
+            count += (started := await self.step())
             await self.runner.idle.wait()
             while self.recorder.pending:
                 await self.recorder.flush(claim=False)
             await self.recorder.tell_late_ends()
             await self.budgets.look()
-            if not started and not was_busy:
+            if not started and not was_busy and ends == self.recorder.ends:
                 await self.freshness.look()  # last: what succeeded now is not late
                 await self.notifier.send_due()
                 return count

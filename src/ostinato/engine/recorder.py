@@ -62,6 +62,8 @@ class Recorder:
         """Code that was given up and has ended, of which the database is not told yet."""
         self._turn = asyncio.Lock()
         """One write at a time: a batch stays in the buffer until it is written, and behind a finish no report is."""
+        self.ends = 0
+        """How many finishes came in."""
         self.lost_runs = 0
         """How many finishes came too late: their token no longer held."""
 
@@ -87,6 +89,7 @@ class Recorder:
         if self._reports:
             self._take_back(finish)
         self._buffer.append(finish)
+        self.ends += 1
         self._signal.set()
 
     def _take_back(self, finish: Finish) -> None:
