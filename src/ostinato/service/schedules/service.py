@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, Unpack
 
+from ostinato.announcer import Announcer
 from ostinato.clock import Clock, Micros, from_micros, to_micros
 from ostinato.errors import Conflict, InvalidInput, NotFound, VersionConflict
 from ostinato.listeners import Listeners
@@ -93,7 +94,7 @@ class ScheduleService:
         self._calendars = calendars
         self._code = code
         self._drafts = DraftChecks(store, zone, lanes, projects, notifications, calendars, code)
-        self._removal = Removal(store, clock, code, removal_seconds)
+        self._removal = Removal(store, clock, code, removal_seconds, Announcer(listeners))
 
     @audited("schedule.add")
     async def add(
