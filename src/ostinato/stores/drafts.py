@@ -94,7 +94,8 @@ def resolved(known: StoredSchedule, draft: ScheduleDraft, now: Micros) -> Schedu
     is_codes = known.owner == "code" and known.origin is not None
     draft = _with_switch(known, draft)
     if not is_codes or (known.orphaned and draft.owner != "code"):
-        return replace(draft, declared=None, overrides=None)
+        owner = draft.owner if draft.replaces or known.orphaned else known.owner
+        return replace(draft, owner=owner, declared=None, overrides=None)
     overrides = load_overrides(known.overrides)
     if before is not None:
         after = {**_fields(draft), ENABLED: known.enabled}
