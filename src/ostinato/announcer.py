@@ -19,7 +19,7 @@ from ostinato.models.run import ClaimedRun, Finish, NewRun
 from ostinato.models.schedule import DueSchedule, FirePlan
 from ostinato.models.states import Cause, RunState
 from ostinato.run_log import RunLog
-from ostinato.stores.base import NOTHING_TOLD, CheckedIn, Finished, Fired, Late, Told, Unstarted
+from ostinato.stores.base import NOTHING_TOLD, CheckedIn, Finished, Fired, Late, Removed, Told, Unstarted
 
 __all__ = ["Announcer"]
 
@@ -149,6 +149,15 @@ class Announcer:
                     events.append(_broken(name, plan.broken, now))
         if self._listeners.wanted:
             self._listeners.tell(events)
+
+    def removed(self, removed: Removed, now: Micros) -> None:
+        """A schedule was removed, and what ran after it is broken."""
+        if removed.told is not NOTHING_TOLD:
+            self.told(removed.told)
+        for schedule, reason in removed.broken:
+            self._log.broken(schedule, reason)
+        if AppEventKind.SCHEDULE_BROKEN in self._listeners.wanted:
+            self._listeners.tell(_broken(schedule, reason, now) for schedule, reason in removed.broken)
 
     def told(self, told: Told) -> None:
         """People are told of what was recorded: incidents opened or closed, or there is something to send."""

@@ -12,6 +12,7 @@ import pytest
 from ostinato.clock import Micros
 from ostinato.execution.registry import Registry
 from ostinato.models.schedule import ScheduleDraft
+from ostinato.stores.base import Removed
 from tests.doors.web import Client, Web, web_on
 
 TASK = {"kind": "function", "task": "hello"}
@@ -188,7 +189,7 @@ def test_what_was_changed_after_it_was_looked_at_is_not_removed(
     add(admin)
     plain = web.container.store.schedules.remove_schedule
 
-    async def overtaken(id: Any, now: int, version: int | None, spared: Any) -> bool:
+    async def overtaken(id: Any, now: int, version: int | None, spared: Any) -> Removed | None:
         await web.container.services.schedules.edit("a", note="wait")
         return await plain(id, now, version, spared)
 

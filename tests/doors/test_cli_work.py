@@ -82,6 +82,8 @@ def test_what_runs_a_text_is_added_shown_changed_and_taken_away(cli: CommandLine
     refused = cli("schedule", "edit", "a", "--shell", '["true"]')
     assert (refused.code, "leave out interpreter" in refused.err) == (2, True)
     assert _edited(cli, "--interpreter", "none")["work"] == {**SHELL, "command": "print(1)"}
+    assert "interpreter bash, or sh without it" in cli.ok("schedule", "show", "a").out
+    cli.ok("schedule", "edit", "a", "--shell", '["true"]')
     assert "interpreter" not in cli.ok("schedule", "show", "a").out
 
 

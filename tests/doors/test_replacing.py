@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from ostinato import InvalidInput, Ostinato, Shell
+from ostinato import InvalidInput, Ostinato, ScheduleSpec, Shell
 from ostinato.errors import Conflict
 from ostinato.models.access import Actor
 from ostinato.service.audit import acting
+from ostinato.stores.sql.schedules import Schedules
 from tests.doors.command_line import CommandLine
 from tests.doors.web import Client, Web
 
@@ -43,6 +46,37 @@ def test_what_has_an_owner_of_its_own_is_replaced_by_no_other(app: Ostinato) -> 
     with acting(Actor("root", "cli")):
         again = app.schedules.add("report", "daily 04:00", Shell("true"), owner="crontab:ada")
     assert again.timing == "daily 04:00", "whoever brings it up to date"
+
+
+def test_who_says_the_same_of_what_another_owns_does_not_come_to_own_it(app: Ostinato) -> None:
+    app.schedules.add("report", "daily 03:00", Shell("true"), owner="crontab:ada")
+    assert app.schedules.add("report", "daily 03:00", Shell("true")).owner == "crontab:ada"
+    with pytest.raises(Conflict, match="made by 'crontab:ada'"):
+        app.schedules.add("report", "daily 04:00", Shell("true"))
+    assert app.schedules.add("report", "daily 03:00", Shell("true"), replace=True).owner == "user"
+
+
+def test_many_replace_what_another_made_only_if_they_are_asked_to(app: Ostinato) -> None:
+    with acting(Actor("ada", "cli")):
+        app.schedules.add("report", "daily 03:00", Shell("true"))
+    many = [ScheduleSpec(name, "daily 04:00", Shell("true")) for name in ("other", "report")]
+    with pytest.raises(Conflict, match="made by ada"):
+        app.schedules.add_many(many)
+    assert [one.name for one in app.schedules.list()] == ["report"]
+    assert app.schedules.add_many(many, replace=True) == 2
+    assert app.schedules.get("report").timing == "daily 04:00"
+
+
+def test_one_that_is_added_if_it_is_new_does_not_replace_what_was_added_meanwhile(
+    app: Ostinato, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app.schedules.add("report", "daily 03:00", Shell("true"))
+
+    async def nothing_yet(*_: Any) -> None:
+        monkeypatch.undo()
+
+    monkeypatch.setattr(Schedules, "get_schedule", nothing_yet)
+    assert app.schedules.add("report", "daily 04:00", Shell("false"), if_new=True).timing == "daily 03:00"
 
 
 def test_one_that_is_added_only_if_it_is_new_stays_as_it_is(app: Ostinato) -> None:

@@ -10,6 +10,7 @@ import pytest
 from ostinato import (
     Abort,
     After,
+    AppEvent,
     CheckIn,
     Every,
     Function,
@@ -234,6 +235,22 @@ def test_when_the_other_is_removed_it_is_broken_and_enabled_only_when_that_is_th
     chain.schedules.trigger("import")
     drain(chain)
     assert len(chain.runs.list(schedule="report")) == 1
+
+
+def test_what_is_broken_because_the_other_was_removed_is_told_in_the_log_and_to_callbacks(
+    chain: Ostinato, caplog: pytest.LogCaptureFixture
+) -> None:
+    told: list[AppEvent] = []
+    chain.on("schedule.broken", told.append)
+    for name in ("report", "mail"):
+        chain.schedules.add(name, "after import", "report")
+    chain.schedules.add("off", "after import", "report", enabled=False)
+    chain.schedules.remove("import")
+    errors = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
+    why = "it runs after 'import', which was removed: give it another timing, or add 'import' again and enable it"
+    assert errors == [f"schedule {name!r} is broken and disabled: {why}" for name in ("report", "mail")]
+    chain.stop()
+    assert [(event.schedule, event.reason) for event in told] == [("report", why), ("mail", why)]
 
 
 def test_code_declares_it_with_the_task(app: Ostinato, fake_clock: FakeClock) -> None:

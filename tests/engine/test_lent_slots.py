@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
@@ -56,6 +57,29 @@ def test_a_parent_that_waits_for_a_chain_lends_its_slot_to_each_of_its_steps(sha
     app.start()
     assert parent.enqueue().result(PATIENCE) == 4
     assert aio_parent.enqueue().result(PATIENCE) == 2
+
+
+@on_shared
+def test_what_a_command_starts_and_waits_for_has_the_slot_of_its_run(
+    shared_db: str, make_app: MakeApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = make_app(shared_db, lanes={"main": 1})
+    child = app.task("child")(lambda n: n)
+    begun, over = threading.Event(), threading.Event()
+
+    @app.task
+    def parent() -> None:
+        begun.set()
+        over.wait(PATIENCE)
+
+    app.start()
+    run = parent.enqueue()
+    assert begun.wait(PATIENCE)
+    monkeypatch.setenv("OSTINATO_RUN_ID", str(run.id))
+    monkeypatch.setenv("OSTINATO_NODE", str(run.get().node))
+    assert child.enqueue(1).result(PATIENCE) == 1
+    over.set()
+    run.result(PATIENCE)
 
 
 @on_shared

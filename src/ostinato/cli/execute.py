@@ -67,25 +67,26 @@ def execute(
     with opened(common, create=True) as database:
         from ostinato.cli.ending import FORCED
         from ostinato.cli.foreground_run import ForegroundRun
+        from ostinato.models.run import outer_run_of
 
         _check_task(database, what)
         draft = database.ask(database.services.runs.draft(what, project=home, **options))
         foreground = ForegroundRun(as_json=common.json)
-        run = _execute(database, foreground, draft, wait=not no_wait)
+        run = _execute(database, foreground, draft, wait=not no_wait, outer=outer_run_of(os.environ))
         _tell_end(database, run, as_json=common.json)
     if foreground.is_unread:
         raise BrokenPipeError
     return FORCED if foreground.signals and run.state == "cancelled" else _exit_code(run)
 
 
-def _execute(database: OpenDatabase, foreground: ForegroundRun, draft: NewRun, *, wait: bool) -> Run:
+def _execute(
+    database: OpenDatabase, foreground: ForegroundRun, draft: NewRun, *, wait: bool, outer: OuterRun | None
+) -> Run:
     """Until it has ended."""
     import asyncio
 
     try:
-        return database.with_container(
-            lambda container: foreground.execute(container, draft, wait=wait, outer=_outer_run())
-        )
+        return database.with_container(lambda container: foreground.execute(container, draft, wait=wait, outer=outer))
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None  # it was forced, and the ledger did not take that
 
@@ -106,18 +107,6 @@ def _here(work: Work, project: str | None) -> Work:
     if project is None and isinstance(work, ProcessWork) and work.folder is None:
         return replace(work, folder=os.getcwd())
     return placed(work, project)
-
-
-def _outer_run() -> OuterRun | None:
-    """The run whose command calls this, as its environment says."""
-    from ostinato.models.ids import NodeId, RunId
-    from ostinato.models.run import OuterRun
-
-    id, node = os.environ.get("OSTINATO_RUN_ID", ""), os.environ.get("OSTINATO_NODE")
-    if not id.isdecimal() or not node:
-        return None
-    outer = [RunId(int(each)) for each in os.environ.get("OSTINATO_OUTER_RUNS", "").split(",") if each.isdecimal()]
-    return OuterRun(RunId(int(id)), NodeId(node), outer)
 
 
 def _check_task(database: OpenDatabase, work: Work) -> None:

@@ -29,13 +29,15 @@ def name_of(run: Run) -> str:
 
 
 def work_page(work: Work | Unreadable) -> str:
-    """All of a work: what it does, then a line for each of its other fields."""
+    """All of a work: what it does, then a line for each of its other fields, and what runs a text."""
     from ostinato.models.installed_kinds import kind_of
-    from ostinato.models.work import Unreadable, work_json
+    from ostinato.models.work import Shell, Unreadable, work_json
 
     if isinstance(work, Unreadable):
         return f"{work.reason}\n{work.text}"
     kind, shape = kind_of(work), work_json(work)
+    if isinstance(work, Shell) and isinstance(work.command, str):
+        shape["interpreter"] = work.interpreter or "bash, or sh without it"
     others = [one for one in kind.fields if one not in kind.main_fields and _says_something(one, shape[one.name])]
     return "\n".join(
         [f"{kind.main_flag} {line_of(work)}", *(f"{one.name} {_value(one, shape[one.name])}" for one in others)]

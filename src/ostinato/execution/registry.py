@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import os
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sized
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -20,7 +21,7 @@ from ostinato.listeners import Listeners
 from ostinato.logs import one_line
 from ostinato.models.ids import RunId
 from ostinato.models.policy import check_soft_timeout, make_policy
-from ostinato.models.run import OuterRun
+from ostinato.models.run import OuterRun, outer_run_of
 from ostinato.models.session_options import NO_OPTIONS, SessionOptions
 from ostinato.models.task import TaskDescription, TaskKind, TaskSchedule
 from ostinato.models.work_kinds import check_task
@@ -238,7 +239,7 @@ class Registry:
         """While the run that calls from within its own work, which is the answer, waits for another one."""
         context = current_context.get(None)
         if context is None or context.claimed.node is None:
-            yield None
+            yield outer_run_of(os.environ) if context is None else None
             return
         context.waits += 1
         if context.on_wait is not None:

@@ -41,6 +41,7 @@ __all__ = [
     "concerns_people",
     "ended_as",
     "is_failing",
+    "outer_run_of",
     "queued_run",
     "stored_work",
     "tells",
@@ -288,6 +289,15 @@ class OuterRun(NamedTuple):
     """Where it is executed: no other database has a node of this name."""
     outer: Sequence[RunId] = ()
     """The runs that it is executed inside of itself, the innermost first."""
+
+
+def outer_run_of(environment: Mapping[str, str]) -> OuterRun | None:
+    """The run whose command has this environment."""
+    id, node = environment.get("OSTINATO_RUN_ID", ""), environment.get("OSTINATO_NODE")
+    if not id.isdecimal() or not node:
+        return None
+    outer = [RunId(int(each)) for each in environment.get("OSTINATO_OUTER_RUNS", "").split(",") if each.isdecimal()]
+    return OuterRun(RunId(int(id)), NodeId(node), outer)
 
 
 class SessionUsage(NamedTuple):

@@ -43,7 +43,7 @@ from ostinato.stores.runs import (
     Told,
     Unstarted,
 )
-from ostinato.stores.schedules import RECORDED_AHEAD, Due, Fired, Late, ScheduleStore
+from ostinato.stores.schedules import RECORDED_AHEAD, Due, Fired, Late, Removed, ScheduleStore
 from ostinato.stores.sessions import SessionStore
 from ostinato.stores.transactions import CallerConnection, OutboxStore, SharedLedger
 from ostinato.stores.upkeep import UpkeepStore
@@ -76,6 +76,7 @@ __all__ = [
     "OwnedRun",
     "Parcel",
     "ProjectStore",
+    "Removed",
     "Renewed",
     "RunCounts",
     "RunStore",

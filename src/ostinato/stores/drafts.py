@@ -58,6 +58,12 @@ class StoredSchedule(ScheduleDraft):
     paused_since: Micros | None
     off_by: str | None
 
+    @property
+    def is_off_by_person(self) -> bool:
+        """Whether somebody has switched it off, who wants it to stay so; it may be broken, too: its last run was under
+        way then, and has failed."""
+        return self.off_by is not None or self.off_note is not None
+
 
 _NAMES = [field.name for field in fields(StoredSchedule) if field.name not in UNSTORED]
 STORED_COLUMNS = ", ".join(_NAMES)
@@ -88,7 +94,8 @@ def resolved(known: StoredSchedule, draft: ScheduleDraft, now: Micros) -> Schedu
     is_codes = known.owner == "code" and known.origin is not None
     draft = _with_switch(known, draft)
     if not is_codes or (known.orphaned and draft.owner != "code"):
-        return replace(draft, declared=None, overrides=None)
+        owner = draft.owner if draft.replaces or known.orphaned else known.owner
+        return replace(draft, owner=owner, declared=None, overrides=None)
     overrides = load_overrides(known.overrides)
     if before is not None:
         after = {**_fields(draft), ENABLED: known.enabled}
@@ -128,8 +135,7 @@ def _declared(known: StoredSchedule, draft: ScheduleDraft, now: Micros) -> Sched
 
 def _with_switch(known: StoredSchedule, draft: ScheduleDraft) -> ScheduleDraft:
     """The draft with the switch as it is; of what has run as often as it should and is to run more, the draft's own."""
-    is_by_person = known.off_by is not None or known.off_note is not None
-    is_finished = not known.enabled and known.remaining == 0 and known.broken is None and not is_by_person
+    is_finished = not known.enabled and known.remaining == 0 and known.broken is None and not known.is_off_by_person
     is_asked = draft.may_switch_on or not draft.enabled
     if is_finished and is_asked and _counts_anew(known, draft) and (draft.origin is not None or not known.orphaned):
         return draft
@@ -188,8 +194,7 @@ def merged(known: StoredSchedule, draft: ScheduleDraft) -> StoredSchedule | None
     pass; one that code declares again is due again.
     """
     is_retimed = (draft.timing, draft.zone) != (known.timing, known.zone)
-    is_by_person = known.off_note is not None
-    is_mended = known.broken is not None and is_retimed and (is_by_person or draft.may_switch_on)
+    is_mended = known.broken is not None and is_retimed and (known.is_off_by_person or draft.may_switch_on)
     is_switched = draft.enabled != known.enabled
     is_back = known.orphaned and (draft.origin is not None or draft.owner != known.owner)
     note = known.note if draft.note is None else draft.note
@@ -220,7 +225,7 @@ def merged(known: StoredSchedule, draft: ScheduleDraft) -> StoredSchedule | None
         overrides=draft.overrides,
     )
     if is_mended:
-        now_known = replace(now_known, broken=None, enabled=known.enabled or not is_by_person)
+        now_known = replace(now_known, broken=None, enabled=known.enabled or not known.is_off_by_person)
     now_known = _probing(known, now_known, draft.anchor_at)
     if is_mended or is_back or (is_retimed and now_known.broken is None):
         is_due = now_known.enabled and now_known.broken is None and not now_known.orphaned

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from ostinato.clock import SECOND, Micros
 from ostinato.models.ids import RunId, ScheduleId
@@ -26,7 +26,7 @@ from ostinato.models.schedule import (
 from ostinato.models.task import TaskSchedule
 from ostinato.stores.runs import NOTHING_TOLD, StateCount, Told
 
-__all__ = ["RECORDED_AHEAD", "Due", "Fired", "Late", "ScheduleStore"]
+__all__ = ["RECORDED_AHEAD", "Due", "Fired", "Late", "Removed", "ScheduleStore"]
 
 RECORDED_AHEAD: Micros = 2 * SECOND
 """A due time this near may have been recorded ahead of its time, by a right clock."""
@@ -49,6 +49,15 @@ class Late:
     told: Told = NOTHING_TOLD
     finishes: Sequence[Finish] = ()
     """The ends of check-ins that had started, and took too long."""
+
+
+class Removed(NamedTuple):
+    """A schedule is gone, and so is what others ran after."""
+
+    broken: Sequence[tuple[str, str]] = ()
+    """Those that were switched off because they ran after it, each with the reason."""
+    told: Told = NOTHING_TOLD
+    """What people are told of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,10 +134,10 @@ class ScheduleStore(Protocol):
 
     async def remove_schedule(
         self, id: ScheduleId, now: Micros, version: int | None = None, spared: Sequence[RunId] | None = None
-    ) -> bool:
+    ) -> Removed | None:
         """Delete it with its runs, attempts and output, and close its incidents; with `version`, only if it still has
-        that one; with `spared`, only if no other run of it is under way. What is under way on a living node then counts
-        as given up."""
+        that one; with `spared`, only if no other run of it is under way; None if it is not deleted. What is under way
+        on a living node then counts as given up."""
         ...
 
     async def followers_of(self, name: str) -> list[str]:

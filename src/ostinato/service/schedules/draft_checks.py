@@ -179,10 +179,10 @@ def _is_switched_on(known: Schedule, draft: ScheduleDraft) -> bool:
     """Whether its code said off when it was declared last, and now says on; or the breaker has switched it off, and it
     has another timing; or it has run as often as it should, and is to run more."""
     is_retimed = (draft.timing, draft.zone) != (known.stored_timing, known.zone)
-    if known.broken is not None and known.off_note is None and is_retimed:
+    is_by_person = known.off_by is not None or known.off_note is not None
+    if known.broken is not None and not is_by_person and is_retimed:
         return True
     if draft.origin is not None and known.declared is not None and not known.declared[ENABLED].value:
         return True
-    is_by_person = known.off_by is not None or known.off_note is not None
     is_finished = not known.enabled and known.remaining == 0 and known.broken is None and not is_by_person
     return is_finished and counts_anew(draft, known.stored_timing, known.zone, known.policy)

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
+from ostinato.announcer import Announcer
 from ostinato.clock import SECOND, Clock, Micros, from_micros, to_micros
 from ostinato.errors import Conflict
 from ostinato.models.given_up import GivenUp
@@ -32,12 +33,13 @@ _PAUSED = "it is being removed: nothing starts while its active runs end"
 class Removal:
     """Removes schedules."""
 
-    def __init__(self, store: Store, clock: Clock, code: Code, stop_seconds: float) -> None:
+    def __init__(self, store: Store, clock: Clock, code: Code, stop_seconds: float, announcer: Announcer) -> None:
         self._store = store
         self._clock = clock
         self._code = code
         self._stop_seconds = stop_seconds
         """How long what runs is waited for."""
+        self._announcer = announcer
 
     async def remove(self, schedule: Schedule, *, is_expected: bool, force: bool) -> Sequence[RunId] | None:
         """Delete it with its runs, attempts and output; `is_expected`: only if it still is what was read.
@@ -56,7 +58,9 @@ class Removal:
             is_late = asyncio.get_running_loop().time() >= ends_at
             if not (running or given_up) or (force and (is_late or not running)):
                 now, spares = self._clock.now(), None if force else spared
-                if await self._store.schedules.remove_schedule(schedule.id, now, wanted, spares):
+                removed = await self._store.schedules.remove_schedule(schedule.id, now, wanted, spares)
+                if removed is not None:
+                    self._announcer.removed(removed, now)
                     return sorted({*running, *(one.run for one in given_up)})
                 current = await self._store.schedules.get_schedule(schedule.name)
                 if is_expected and (current is None or current.revision != schedule.revision):

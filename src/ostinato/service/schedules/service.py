@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, Unpack
 
+from ostinato.announcer import Announcer
 from ostinato.clock import Clock, Micros, from_micros, to_micros
 from ostinato.errors import Conflict, InvalidInput, NotFound, VersionConflict
 from ostinato.listeners import Listeners
@@ -93,7 +94,7 @@ class ScheduleService:
         self._calendars = calendars
         self._code = code
         self._drafts = DraftChecks(store, zone, lanes, projects, notifications, calendars, code)
-        self._removal = Removal(store, clock, code, removal_seconds)
+        self._removal = Removal(store, clock, code, removal_seconds, Announcer(listeners))
 
     @audited("schedule.add")
     async def add(
@@ -127,22 +128,16 @@ class ScheduleService:
             raise InvalidInput("give either only_new or version, not both", field="version")
         if if_new and replace:
             raise InvalidInput("give either if_new or replace, not both", field="replace")
-        known = None if only_new else await self._store.schedules.get_schedule(check_name(name))
-        if known is not None and if_new:
+        if if_new and not only_new and await self._store.schedules.get_schedule(check_name(name)) is not None:
             return await self.get(name)
         now = self._clock.now()
         async for batch in self._drafts.batches([spec], now):
-            if known is not None and not replace:
-                check_replaced(known, batch[0])
-            batch[0].replaces = replace
-            if not only_new and version is None:
-                await self._store.schedules.put_schedules(batch, now)
-                continue
-            if version is not None:
-                is_done = await self._replace(batch[0], version, now)
-            else:
+            if only_new or if_new:
                 is_done = await self._store.schedules.insert_schedule(batch[0], now)
-            if not is_done:
+            else:
+                await self._check_replaced(batch, replace=replace)
+                is_done = await self._write(batch, version, now)
+            if not is_done and (only_new or not if_new):
                 current = await self._store.schedules.get_schedule(name)
                 raise overtaken(name, None if current is None else current.version, is_new=only_new)
         return await self._added(name)
@@ -152,14 +147,20 @@ class ScheduleService:
         log_schedules([schedule])
         return schedule
 
-    async def _replace(self, draft: ScheduleDraft, version: int | Revision, now: Micros) -> bool:
+    async def _write(self, batch: Sequence[ScheduleDraft], version: int | Revision | None, now: Micros) -> bool:
+        """Add one, or update what is there; with `version`, only what still has that one."""
+        if version is None:
+            await self._store.schedules.put_schedules(batch, now)
+            return True
+        (draft,) = batch
         found = await self._store.schedules.get_schedule(draft.name)
         if found is None or not is_version(found, version):
             return False
         return await self._store.schedules.edit_schedule(draft, found.id, found.version, now) is not None
 
-    async def add_many(self, specs: Iterable[ScheduleSpec]) -> int:
-        """Add many schedules, thousands in one transaction; returns how many."""
+    async def add_many(self, specs: Iterable[ScheduleSpec], *, replace: bool = False) -> int:
+        """Add many schedules, thousands in one transaction; returns how many. Those that another owner or person made
+        are changed only with `replace`."""
         now = self._clock.now()
         count = 0
         writing: asyncio.Future[Any] | None = None
@@ -168,12 +169,24 @@ class ScheduleService:
                 count += len(batch)
                 if writing is not None:
                     await writing
+                    writing = None
+                await self._check_replaced(batch, replace=replace)
                 # The next batch is made ready while this one is written.
                 writing = asyncio.ensure_future(self._store.schedules.put_schedules(batch, now))
         finally:
             if writing is not None:
                 await writing
         return count
+
+    async def _check_replaced(self, batch: Sequence[ScheduleDraft], *, replace: bool) -> None:
+        """Conflict if one of these would change what another owner or person made, unless they are to replace it. What
+        code declares is the code's."""
+        asked = {draft.name: draft for draft in batch if draft.origin is None}
+        for draft in asked.values():
+            draft.replaces = replace
+        if asked and not replace:
+            for known in await self._store.schedules.list_schedules(ScheduleFilter(names=tuple(asked))):
+                check_replaced(known, asked[known.name])
 
     async def get(self, name: str) -> Schedule:
         """The schedule of this name."""

@@ -38,7 +38,7 @@ from ostinato.stores.drafts import (
     resolved,
 )
 from ostinato.stores.rows import DUE_COLUMNS, load_due
-from ostinato.stores.schedules import Late
+from ostinato.stores.schedules import Late, Removed
 from ostinato.stores.sql import freshness, schedule_pages, tasks, upstreams
 from ostinato.stores.sql.calendars import relate_calendars, with_calendars
 from ostinato.stores.sql.cancels import cancel_now
@@ -240,26 +240,26 @@ class Schedules(Generic[C]):
 
     async def remove_schedule(
         self, id: ScheduleId, now: Micros, version: int | None = None, spared: Sequence[RunId] | None = None
-    ) -> bool:
+    ) -> Removed | None:
         values: Values = {"id": id, "now": now, "spared": spared, "reason": REMOVED, "cause": Cause.REMOVED}
 
-        async def remove(db: C) -> bool:
+        async def remove(db: C) -> Removed | None:
             # A run that is put in meanwhile is seen by the next statement, or finds no schedule.
             found = await db.fetch("SELECT version FROM schedules WHERE id = :id FOR UPDATE", values)
             if not found or version not in (None, found[0][0]):
-                return False
+                return None
             if spared is not None and await db.fetch(_OTHERS_RUN, values):
-                return False
+                return None
             sessions = await db.fetch(_SESSIONS, values)
             # What runs in a user session holds its turn until it has ended: it is told to, and stays.
             await db.run(_DETACH, values)
             await mark_removed(db, id)
             closed = await db.fetch(_FORGET_INCIDENTS, values)
             await drop_repeats(db, [incident for (incident,) in closed], REMOVED)
-            await break_followers(db, id, now)
+            removed = await break_followers(db, id, now)
             await db.run("DELETE FROM schedules WHERE id = :id", values)
             await self._give_up_turns(db, sessions)
-            return True
+            return removed
 
         return await self._database.write(remove, wakes=True, sessions=await self._sessions_of(id))
 

@@ -18,7 +18,7 @@ from ostinato.models.schedule import DueSchedule, FirePlan, ScheduleDraft
 from ostinato.models.states import RunState
 from ostinato.models.upstream import EndedRun, UpstreamEnd, find_circle
 from ostinato.stores.rows import DUE_COLUMNS, load_due
-from ostinato.stores.runs import NOTHING_TOLD, Told
+from ostinato.stores.schedules import Removed
 from ostinato.stores.sql.connection import Connection
 from ostinato.stores.sql.followers import FOLLOWERS, WAKE
 from ostinato.stores.sql.parts import Parts
@@ -168,14 +168,15 @@ async def followers_of(db: Connection, name: str) -> list[str]:
     return [follower for (follower,) in await db.fetch(_NAMES, {"name": name})]
 
 
-async def break_followers(db: Connection, id: ScheduleId, now: Micros) -> Told:
+async def break_followers(db: Connection, id: ScheduleId, now: Micros) -> Removed:
     """A schedule is being removed: what follows it would wait for good, so it is switched off, and people told."""
     left = [load_due(row, (), ()) for row in await db.fetch(_LEFT_BEHIND, {"id": id})]
     if not left:
-        return NOTHING_TOLD
+        return Removed()
     name = await db.fetch_value("SELECT name FROM schedules WHERE id = :id", {"id": id})
     why = f"it runs after {name!r}, which was removed: give it another timing, or add {name!r} again and enable it"
     for schedule in left:
         await db.run(_BREAK, {"id": schedule.id, "broken": why, "now": now})
     await forget_ends(db, [schedule.id for schedule in left])
-    return await tell(db, [notice for schedule in left for notice in schedule.notices((), why, now)], now)
+    told = await tell(db, [notice for schedule in left for notice in schedule.notices((), why, now)], now)
+    return Removed([(schedule.name, why) for schedule in left], told)

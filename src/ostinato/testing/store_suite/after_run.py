@@ -13,6 +13,7 @@ from ostinato.testing.store_suite.builders import (
     MINUTE,
     NOW,
     all_runs,
+    change,
     claim_one,
     finish,
     new_run,
@@ -93,6 +94,19 @@ async def test_delete_after_run_switches_off_what_failed_with_its_reason_and_tel
     assert [(each.schedule_id, each.schedule) for each in await all_runs(store)] == [(id, "report")]
     told = {each.cause for each in await store.notifications.list_incidents(IncidentFilter())}
     assert told == {SWITCHED_OFF, str(Cause.RAISED)}
+
+
+async def test_what_a_person_switched_off_while_its_last_run_failed_stays_off_with_another_timing(store: Store) -> None:
+    once = '{"remaining":1}'
+    id = await put(store, next_at=None, enabled=False, remaining=0, policy=once)
+    run = await fired(store, id, DUE)
+    switched = change(enabled=False, next_at=None, remaining=0, off_by="ada")
+    assert await store.schedules.change_schedule(id, 1, switched, NOW)
+    await store.runs.finish_runs([finish(run, RunState.FAILED, reason="no disk", ends_schedule=True)])
+    assert (await schedule(store)).broken == "its last run failed: no disk"
+    await put(store, timing="every 10m", next_at=NOW + MINUTE, policy=once)
+    found = await schedule(store)
+    assert (found.broken, found.enabled, found.off_by, found.next_run_at) == (None, False, "ada", None)
 
 
 async def test_delete_after_run_leaves_a_failed_schedule_that_is_due_again_as_it_is(store: Store) -> None:
