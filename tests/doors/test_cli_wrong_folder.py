@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import shlex
+import subprocess
 
 import pytest
 
-from tests.doors.command_line import CommandLine
+from tests.doors.command_line import PROGRAM, CommandLine
 
 LOOKS = """
 run ls; run show 1; run logs 1; run cancel 1; run retry 1; run wait 1; schedule ls; schedule show a; schedule enable a;
@@ -93,3 +94,19 @@ def test_what_a_schedule_does_is_no_hint(cli: CommandLine) -> None:
     number = cli.ok("schedule", "trigger", "a", "--db", "jobs.db").out.strip()
     assert "sh -c 'ostinato run ls'" in cli.ok("run", "show", number, "--db", "jobs.db").out
     assert "sh -c 'ostinato run ls'" in cli.ok("schedule", "show", "a", "--db", "jobs.db").out
+
+
+def test_every_command_that_a_message_names_is_quoted(cli: CommandLine) -> None:
+    assert "with 'ostinato project add 'my blog' FOLDER'" in cli("project", "show", "my blog").err
+    cli.ok("schedule", "add", "my job", "every 5m", "--shell", "true", "--fresh", "1h")
+    cli.ok("schedule", "add", "my copy", 'after "my job"', "--task", "hello")
+    cli.ok("schedule", "rm", "my job", "--yes")
+    assert "then 'ostinato schedule edit 'my copy' --timing TIMING'" in cli("doctor").out
+
+
+def test_a_warning_of_an_unknown_lane_names_a_command_that_can_be_copied(wrong_folder: CommandLine) -> None:
+    adds = ["schedule", "add", "a", "every 5m", "--shell", "true", "--db", "my jobs.db", "--lane"]
+    words = [*PROGRAM, *adds, "night shift"]
+    said = subprocess.run(words, cwd=wrong_folder.folder, capture_output=True, text=True, check=True).stderr
+    assert "warning: there is no lane 'night shift', its runs go to 'main'; make it with" in said
+    assert "with 'ostinato --db 'my jobs.db' lane set 'night shift' LIMIT', or in ostinato.toml\n" in said
