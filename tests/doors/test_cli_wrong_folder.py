@@ -19,7 +19,8 @@ session stop-all s;
 session events s; node ls; node drain all; node resume all; project ls; project show p; project rm p;
 project set a p; notify ls; notify show c; notify test c; notify rm c; notify log; notify rule ls; notify rule rm 1;
 incident ls; incident show 1; incident ack 1; incident rerun 1 --yes; token ls; token rm t; audit ls; login; logout all;
-db status; db check; db backup copy.db; db prune; db quarantine; task ls
+db status; db check; db backup copy.db; db prune; db quarantine; task ls;
+calendar ls; calendar show c; calendar rm c
 """
 
 
@@ -50,6 +51,8 @@ def test_it_says_who_named_the_database(wrong_folder: CommandLine, monkeypatch: 
     [
         "schedule add a 'every 5m' --shell true",
         "project add p .",
+        "calendar set c 12-24",
+        "calendar add c 12-24",
         "lane set extra 3",
         "token add t --role viewer",
         "notify add c json://127.0.0.1:9/x",
