@@ -95,7 +95,7 @@ def test_one_whose_upstream_was_removed_is_not_said_to_go_on_when_it_is_enabled(
     chain.schedules.remove("import")
     blocked = chain.why("report").blocked_by
     assert blocked is not None
-    assert (blocked.cause, blocked.command) == ("broken", None)
+    assert (blocked.cause, blocked.command) == ("broken", "ostinato schedule edit report --timing TIMING")
     assert blocked.action is not None
     assert (blocked.action.verb, blocked.action.target) == ("schedule.edit", "report")
     chain.schedules.add("import", "every 1h", "load")

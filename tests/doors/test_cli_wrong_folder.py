@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import shlex
+import subprocess
 
 import pytest
 
-from tests.doors.command_line import CommandLine
+from tests.doors.command_line import PROGRAM, CommandLine
 
 LOOKS = """
 run ls; run show 1; run logs 1; run cancel 1; run retry 1; run wait 1; schedule ls; schedule show a; schedule enable a;
@@ -18,7 +19,8 @@ session stop-all s;
 session events s; node ls; node drain all; node resume all; project ls; project show p; project rm p;
 project set a p; notify ls; notify show c; notify test c; notify rm c; notify log; notify rule ls; notify rule rm 1;
 incident ls; incident show 1; incident ack 1; incident rerun 1 --yes; token ls; token rm t; audit ls; login; logout all;
-db status; db check; db backup copy.db; db prune; db quarantine; task ls
+db status; db check; db backup copy.db; db prune; db quarantine; task ls;
+calendar ls; calendar show c; calendar rm c
 """
 
 
@@ -49,6 +51,8 @@ def test_it_says_who_named_the_database(wrong_folder: CommandLine, monkeypatch: 
     [
         "schedule add a 'every 5m' --shell true",
         "project add p .",
+        "calendar set c 12-24",
+        "calendar add c 12-24",
         "lane set extra 3",
         "token add t --role viewer",
         "notify add c json://127.0.0.1:9/x",
@@ -93,3 +97,19 @@ def test_what_a_schedule_does_is_no_hint(cli: CommandLine) -> None:
     number = cli.ok("schedule", "trigger", "a", "--db", "jobs.db").out.strip()
     assert "sh -c 'ostinato run ls'" in cli.ok("run", "show", number, "--db", "jobs.db").out
     assert "sh -c 'ostinato run ls'" in cli.ok("schedule", "show", "a", "--db", "jobs.db").out
+
+
+def test_every_command_that_a_message_names_is_quoted(cli: CommandLine) -> None:
+    assert "with 'ostinato project add 'my blog' FOLDER'" in cli("project", "show", "my blog").err
+    cli.ok("schedule", "add", "my job", "every 5m", "--shell", "true", "--fresh", "1h")
+    cli.ok("schedule", "add", "my copy", 'after "my job"', "--task", "hello")
+    cli.ok("schedule", "rm", "my job", "--yes")
+    assert "then 'ostinato schedule edit 'my copy' --timing TIMING'" in cli("doctor").out
+
+
+def test_a_warning_of_an_unknown_lane_names_a_command_that_can_be_copied(wrong_folder: CommandLine) -> None:
+    adds = ["schedule", "add", "a", "every 5m", "--shell", "true", "--db", "my jobs.db", "--lane"]
+    words = [*PROGRAM, *adds, "night shift"]
+    said = subprocess.run(words, cwd=wrong_folder.folder, capture_output=True, text=True, check=True).stderr
+    assert "warning: there is no lane 'night shift', its runs go to 'main'; make it with" in said
+    assert "with 'ostinato --db 'my jobs.db' lane set 'night shift' LIMIT', or in ostinato.toml\n" in said

@@ -163,6 +163,17 @@ def test_why_of_a_paused_schedule_is_its_pause_only_for_what_it_leaves_out(app: 
     assert app.why("job", at=at(0, day=3)).answer == "It is due at 2026-01-03 00:00:00 UTC, which is yet to come."
 
 
+def test_the_command_that_ends_a_pause_by_the_budget_lets_the_schedule_run_again(app: Ostinato) -> None:
+    hourly(app, tz="UTC", budget={"per_day_runs": 3, "per_run_usd": 1})
+    simulate(app, lasting="6h")
+    blocked = app.why("job").blocked_by
+    assert blocked is not None
+    assert blocked.command == "ostinato schedule edit job --budget per_day_runs=6"
+    app.schedules.edit("job", budget={"per_day_runs": 6, "per_run_usd": 1})
+    simulate(app, lasting="2h")
+    assert [run.state for run in app.runs.list(schedule="job", limit=2)] == ["succeeded", "succeeded"]
+
+
 def test_why_of_a_due_time_before_a_pause_that_has_no_row_is_not_the_pause(app: Ostinato, clock: FakeClock) -> None:
     app.task("job", retry=0)(lambda: None)
     app.schedules.add("job", "0 * * * *", "job", tz="UTC", budget={"per_day_runs": 3})

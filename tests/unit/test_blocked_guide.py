@@ -7,8 +7,10 @@ from pathlib import Path
 
 from ostinato.clock import SECOND, from_micros
 from ostinato.models.blocking import BlockedBy, BlockedCause, Verb
+from ostinato.models.budget import Spending
 from ostinato.models.given_up import GivenUp
 from ostinato.models.ids import NodeId, RunId
+from ostinato.models.policy import make_policy
 from ostinato.models.run import Run
 from ostinato.models.states import Cause, RunState
 from ostinato.models.work import CheckIn
@@ -43,7 +45,15 @@ def samples() -> list[BlockedBy | None]:
         blocked_schedule(broken, facts()),
         blocked_schedule(schedule(**SWITCHED, broken=broken.broken, timing="at 2025-12-31T00:00"), facts()),
         blocked_schedule(schedule(orphaned=True, next_run_at=None), facts()),
-        blocked_schedule(schedule(**PAUSED, paused_cause=Cause.BUDGET, next_run_reason=budget), facts()),
+        blocked_schedule(
+            schedule(
+                **PAUSED,
+                paused_cause=Cause.BUDGET,
+                next_run_reason=budget,
+                policy=make_policy({"budget": {"per_day_runs": 3}}),
+            ),
+            facts(spending=Spending(runs=3)),
+        ),
         blocked_schedule(
             schedule(**PAUSED, paused_cause=Cause.REMOVED, next_run_reason="paused: it is being removed"), facts()
         ),

@@ -9,6 +9,7 @@ import pytest
 
 from ostinato.clock import from_micros
 from ostinato.models.blocking import Action, BlockedBy, BlockedCause, Link, Verb
+from ostinato.models.budget import MICRO, Spending
 from ostinato.models.given_up import GivenUp
 from ostinato.models.ids import NodeId, RunId, ScheduleId
 from ostinato.models.policy import make_policy
@@ -103,7 +104,8 @@ def test_what_runs_after_another_is_held_up_by_what_holds_that_up() -> None:
     for upstream, why in ((None, "does not exist"), (finished(), "has no further due time")):
         blocked = blocked_upstream(schedule(), "import", upstream, None)
         assert blocked is not None
-        assert (blocked.cause, blocked.command) == (BlockedCause.UPSTREAM_GONE, None)
+        assert blocked.cause is BlockedCause.UPSTREAM_GONE
+        assert blocked.command == "ostinato schedule edit nightly --timing TIMING"
         assert blocked.sentence == f"it runs after 'import', which {why}"
 
 
@@ -129,13 +131,37 @@ def test_one_that_the_code_no_longer_declares_says_so() -> None:
     assert blocked.sentence == "the code no longer declares schedule 'nightly'"
 
 
+def paused_by_budget(**budget: Any) -> Schedule:
+    reason = "paused: budget: 3 of 3 runs used today"
+    policy = make_policy({"budget": budget})
+    return schedule(paused_since=START, paused_cause=Cause.BUDGET, next_run_reason=reason, policy=policy)
+
+
 def test_one_that_is_paused_by_its_budget_says_until_when_and_what_ends_that() -> None:
-    paused = schedule(
-        paused_since=START, paused_cause=Cause.BUDGET, next_run_reason="paused: budget: 3 of 3 runs used today"
-    )
-    blocked = found(paused)
+    blocked = found(paused_by_budget(per_day_runs=3, per_day_usd=5), spending=Spending(runs=3))
     assert (blocked.cause, blocked.since, blocked.until) == (BlockedCause.BUDGET, START, TOMORROW)
     assert blocked.sentence == "schedule 'nightly' is paused: budget: 3 of 3 runs used today"
+    assert blocked.command == "ostinato schedule edit nightly --budget per_day_runs=6"
+    assert blocked.action == Action(Verb.EDIT_SCHEDULE, "nightly", "Raise its budget")
+
+
+@pytest.mark.parametrize(
+    ("budget", "spent", "bounds"),
+    [
+        ({"per_day_usd": 5}, Spending(spent=5_020_000), "per_day_usd=10.02"),
+        ({"per_day_usd": 5, "per_run_usd": 1}, Spending(spent=4_500_000), "per_day_usd=9.50"),
+        ({"per_day_usd": 5, "per_day_runs": 2}, Spending(2, 5_000_000), "per_day_usd=10,per_day_runs=4"),
+        ({"per_day_usd": 0.001}, Spending(spent=1_000), "per_day_usd=0.01"),
+        ({"per_day_usd": 1_000_000}, Spending(spent=MICRO * 1_000_000), "per_day_usd=1000000"),
+    ],
+)
+def test_as_much_again_ends_the_pause_by_a_budget(budget: dict[str, Any], spent: Spending, bounds: str) -> None:
+    blocked = found(paused_by_budget(**budget), spending=spent)
+    assert blocked.command == f"ostinato schedule edit nightly --budget {bounds}"
+
+
+def test_one_whose_budget_is_no_longer_used_up_is_just_enabled() -> None:
+    blocked = found(paused_by_budget(per_day_runs=3), spending=Spending(runs=2))
     assert blocked.command == "ostinato schedule enable nightly"
     assert blocked.action == Action(Verb.ENABLE_SCHEDULE, "nightly", "Enable now")
 

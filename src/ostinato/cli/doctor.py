@@ -22,6 +22,7 @@ from ostinato.cli.doctor_work import examine_work
 from ostinato.cli.finding import NAMED, Finding, named
 from ostinato.cli.open_database import OpenDatabase, database_exists, load_app, opened
 from ostinato.cli.options import NO_COMMON, Common
+from ostinato.command_hints import hint
 from ostinato.errors import InvalidInput, OstinatoError, StoreUnavailable
 from ostinato.plurals import counted
 
@@ -159,7 +160,7 @@ def _database(database: OpenDatabase, path: Path | None, *, send: bool) -> Itera
     yield from examine_telegram(database.app.settings.telegram, alive, tasks)
     yield from _given_up(database)
     schedules = database.ask(database.services.schedules.list())
-    yield from _schedules(schedules)
+    yield from _schedules(database, schedules)
     yield from examine_work(database, schedules, alive, tasks)
     yield from examine_channels(database, schedules, send=send)
     yield from examine_outboxes(database.app.outboxes, alive)
@@ -224,15 +225,21 @@ def _given_up(database: OpenDatabase) -> Iterator[Finding]:
     yield from _warnings("work", found, more, "restart their nodes")
 
 
-def _schedules(schedules: Sequence[Schedule]) -> Iterator[Finding]:
+def _ending(database: OpenDatabase, schedule: Schedule) -> str:
+    """What switches a broken schedule on again, as `why` names it."""
+    blocked = database.ask(database.services.blocking.of_schedule(schedule))
+    if blocked is None or blocked.command is None:
+        return f"{hint('why', schedule.name)} says more"
+    return f"fix it, then '{blocked.command}'"
+
+
+def _schedules(database: OpenDatabase, schedules: Sequence[Schedule]) -> Iterator[Finding]:
     states = {name: [one for one in schedules if one.state == name] for name in ("broken", "orphaned")}
-    found = [
-        (f"{one.name!r} is broken: {one.broken}", f"fix it, then 'ostinato schedule enable {one.name}'")
-        for one in states["broken"]
-    ]
+    fixes = {one.name: _ending(database, one) for one in states["broken"][:NAMED]}
+    found = [(f"{one.name!r} is broken: {one.broken}", fixes.get(one.name, "")) for one in states["broken"]]
     yield from _warnings("schedules", found, ("more is broken", "more are broken"), "ostinato schedule ls")
     late = [
-        (f"{one.name!r} is late: it has not succeeded in time", f"'ostinato why {one.name}' says why")
+        (f"{one.name!r} is late: it has not succeeded in time", f"{hint('why', one.name)} says why")
         for one in schedules
         if one.late
     ]

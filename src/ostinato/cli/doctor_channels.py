@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ostinato.cli.finding import Finding, named
+from ostinato.command_hints import hint
 from ostinato.plurals import counted
 
 if TYPE_CHECKING:
@@ -22,11 +23,11 @@ def examine_channels(database: OpenDatabase, schedules: Sequence[Schedule], *, s
     bad = list(_unknown(schedules, {channel.name for channel in channels}))
     for channel in channels:
         if (problem := problems.get(channel.name)) is not None:
-            fix = f"correct it with 'ostinato notify add {channel.name} URL', or send from another machine"
+            fix = f"correct it with {hint('notify add', channel.name, rest='URL')}, or send from another machine"
             bad.append(Finding("channels", "warn", f"{channel.name!r} cannot be used from here: {problem}", fix))
         elif channel.failures:
             text = f"{channel.name!r} failed {counted(channel.failures, 'time')} in a row: {channel.error}"
-            bad.append(Finding("channels", "warn", text, f"try it with 'ostinato notify test {channel.name}'"))
+            bad.append(Finding("channels", "warn", text, f"try it with {hint('notify test', channel.name)}"))
     yield from bad
     if channels and not bad:
         yield Finding("channels", "ok", f"{len(channels)}, none fails: {named([channel.name for channel in channels])}")
@@ -43,7 +44,7 @@ def _unknown(schedules: Sequence[Schedule], known: set[str]) -> Iterator[Finding
             if (name := entry.partition("=")[0]) not in known:
                 users.setdefault(name, []).append(schedule.name)
     for name, naming in sorted(users.items()):
-        fix = f"add it with 'ostinato notify add {name} URL', or change notify of the schedules"
+        fix = f"add it with {hint('notify add', name, rest='URL')}, or change notify of the schedules"
         yield Finding("channels", "warn", f"there is no {name!r}, which {named(naming)} would tell", fix)
 
 
@@ -53,4 +54,4 @@ def _sent(database: OpenDatabase, name: str) -> Finding:
         return Finding("channels", "ok", f"a test was sent to {name!r}")
     why = f": {delivery.error}" if delivery.error else ""
     text = f"the test for {name!r} is {delivery.state}{why}"
-    return Finding("channels", "fail", text, f"see 'ostinato notify log {name}'")
+    return Finding("channels", "fail", text, f"see {hint('notify log', name)}")

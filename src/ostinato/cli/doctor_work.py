@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ostinato.cli.finding import Finding, named
+from ostinato.command_hints import hint
 from ostinato.models.work_kinds import is_task
 from ostinato.plurals import counted
 
@@ -67,7 +68,7 @@ def _queued(database: OpenDatabase, known: set[str], alive: Sequence[Node]) -> I
     if waiting:
         missing = sorted({str(run.task) for run in waiting})
         many = f"{len(waiting)} queued runs wait" if len(waiting) > 1 else f"run {waiting[0].id} waits"
-        fix = f"{_start(missing)}, or cancel the runs with 'ostinato run cancel'"
+        fix = f"{_start(missing)}, or cancel the runs with 'ostinato run cancel ID'"
         text = f"{many} for tasks that are not registered on {_where(alive)}: {named(missing)}"
         yield Finding("queue", "warn", text, fix)
 
@@ -76,7 +77,7 @@ def _projects(database: OpenDatabase) -> Iterator[Finding]:
     projects = database.ask(database.services.projects.list())
     missing = [project for project in projects if not os.path.isdir(project.folder)]
     for project in missing:
-        fix = f"create it, or correct it with 'ostinato project add {project.name} FOLDER'"
+        fix = f"create it, or correct it with {hint('project add', project.name, rest='FOLDER')}"
         text = f"the folder of {project.name!r}, {project.folder}, does not exist on this machine"
         yield Finding("projects", "warn", text, fix)
     if projects and not missing:

@@ -8,16 +8,18 @@ else. It is never JSON unasked: what a program reads must not depend on where th
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from ostinato.cli.console import say, stderr
+from ostinato.cli.console import say, stderr, warn
 from ostinato.cli.options import LogFlags
 from ostinato.logs import BRIEF, TIMED, JsonFormatter, RecordFormatter, get_logger, set_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["chosen_log", "start_log"]
+__all__ = ["chosen_log", "said_warnings", "start_log"]
 
 
 def chosen_log(flags: LogFlags) -> LogFlags:
@@ -38,3 +40,24 @@ def start_log(chosen: LogFlags, *, brief: bool) -> Callable[[str], None]:
     text = RecordFormatter(BRIEF if is_brief else TIMED)
     set_up(level, JsonFormatter() if chosen.log_format == "json" else text, stderr())
     return say if is_brief else get_logger("ostinato").info
+
+
+class _Said(logging.Handler):
+    """Says a warning as the command says its own: with the commands in it as they are typed here."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            warn(self.format(record))
+        except Exception:
+            self.handleError(record)
+
+
+@contextmanager
+def said_warnings() -> Iterator[None]:
+    """While a command that ends does its work, where nobody has set logging up."""
+    before = logging.lastResort
+    logging.lastResort = _Said(logging.WARNING)
+    try:
+        yield
+    finally:
+        logging.lastResort = before

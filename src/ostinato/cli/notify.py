@@ -14,6 +14,7 @@ from ostinato.cli.notify_rule import rule_line
 from ostinato.cli.open_database import opened
 from ostinato.cli.options import NO_COMMON, ChannelName, Common, Limit
 from ostinato.cli.times import brief, full, span
+from ostinato.command_hints import hint
 from ostinato.plurals import counted
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def add(
         # Not refused: the machine that sends may have what this one lacks.
         warn(f"from this machine, nothing could be sent there: {problem}")
     done = f"{did}: channel {name!r}, {channel.url}"
-    tell(channel, f"{done}; 'ostinato notify test {name}' sends a test", as_json=common.json)
+    tell(channel, f"{done}; {hint('notify test', name)} sends a test", as_json=common.json)
 
 
 @app.command

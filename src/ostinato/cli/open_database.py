@@ -99,13 +99,14 @@ def opened(
     import asyncio
 
     app = load_app(common, host=host, port=port)
+    from ostinato.cli.log_setup import said_warnings
     from ostinato.models.access import Actor
     from ostinato.service.audit import acting
     from ostinato.trace_context import carrying
     from ostinato.wiring import open_container
 
     # Before the runner, which takes the context as it is when it begins. A traced script says so by TRACEPARENT.
-    with acting(Actor(os_user(), "cli")), carrying(os.environ), asyncio.Runner() as runner:
+    with said_warnings(), acting(Actor(os_user(), "cli")), carrying(os.environ), asyncio.Runner() as runner:
         try:
             container = runner.run(open_container(app.settings, app.clock, app.registry, create=create))
         except NoDatabase as error:

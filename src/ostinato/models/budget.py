@@ -12,7 +12,7 @@ from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from ostinato.clock import Micros, from_micros
-from ostinato.models.policy_values import Budget
+from ostinato.models.policy_values import MOST, MOST_USD, Budget
 from ostinato.plurals import counted
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "day_of",
     "dollars",
     "end_of_day",
+    "enough",
     "grant",
     "spent_up",
 ]
@@ -95,15 +96,34 @@ def grant(budget: Budget, day: Spending, *, counted: bool) -> Grant:
 
 def spent_up(budget: Budget, day: Spending) -> str | None:
     """Why nothing more may start on this day; None if something may."""
-    if budget.per_day_usd is not None:
-        left = _micro(budget.per_day_usd) - day.spent
-        if left <= 0:
-            return _spent(budget, day)
-        if budget.per_run_usd is not None and left < _micro(budget.per_run_usd):
-            return f"{_spent(budget, day)}, and a run may cost {dollars(_micro(budget.per_run_usd))}"
-    if budget.per_day_runs is not None and day.runs >= budget.per_day_runs:
-        return f"{day.runs} of {counted(budget.per_day_runs, 'run')} used today"
+    if _no_money_left(budget, day):
+        per_run = _micro(budget.per_run_usd or 0)
+        is_too_little = day.spent < _micro(budget.per_day_usd or 0)
+        return f"{_spent(budget, day)}{f', and a run may cost {dollars(per_run)}' if is_too_little else ''}"
+    if _no_run_left(budget, day):
+        return f"{day.runs} of {counted(budget.per_day_runs or 0, 'run')} used today"
     return None
+
+
+def enough(budget: Budget, day: Spending) -> dict[str, str]:
+    """What the bounds that are used up on this day would have to be, for as much again to start on it."""
+    wanted: dict[str, str] = {}
+    if _no_money_left(budget, day):
+        cents = -(-(day.spent + _micro(budget.per_day_usd or 0)) // (MICRO // 100))
+        wanted["per_day_usd"] = f"{min(cents / 100, MOST_USD):.2f}".removesuffix(".00")
+    if _no_run_left(budget, day):
+        wanted["per_day_runs"] = str(min(day.runs + (budget.per_day_runs or 0), MOST))
+    return wanted
+
+
+def _no_money_left(budget: Budget, day: Spending) -> bool:
+    if budget.per_day_usd is None:
+        return False
+    return _micro(budget.per_day_usd) - day.spent < max(1, _micro(budget.per_run_usd or 0))
+
+
+def _no_run_left(budget: Budget, day: Spending) -> bool:
+    return budget.per_day_runs is not None and day.runs >= budget.per_day_runs
 
 
 def _spent(budget: Budget, day: Spending) -> str:

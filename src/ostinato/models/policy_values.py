@@ -19,6 +19,7 @@ from ostinato.models.work_checks import check_command, check_url
 
 __all__ = [
     "MOST",
+    "MOST_USD",
     "About",
     "Budget",
     "CatchUp",
@@ -78,6 +79,9 @@ Exceptions = Iterable[type[BaseException] | str] | type[BaseException] | str
 
 MOST = 2**31 - 1
 """The greatest whole number that is taken: enough for everything, and every database holds it."""
+
+MOST_USD = 1_000_000
+"""The most that a budget may have."""
 
 
 def check_whole(name: str, value: Any, least: int) -> int:
@@ -344,7 +348,7 @@ class Budget:
 
 def _check_money(name: str, value: Any) -> None:
     if value is not None and (
-        isinstance(value, bool) or not isinstance(value, (int, float)) or not 0.000_001 <= value <= 1_000_000
+        isinstance(value, bool) or not isinstance(value, (int, float)) or not 0.000_001 <= value <= MOST_USD
     ):
         field = f"budget.{name}"
         raise InvalidInput(f"{field} cannot be {value!r}", field=field, hint="give dollars, such as 0.5")

@@ -14,6 +14,7 @@ from datetime import datetime
 from ostinato.clock import Micros, from_micros, to_micros
 from ostinato.command_hints import command
 from ostinato.models.blocking import Action, BlockedBy, BlockedCause, Link, Verb
+from ostinato.models.budget import Spending
 from ostinato.models.given_up import GivenUp
 from ostinato.models.ids import RunId
 from ostinato.models.lane import Bucket, Lane, parse_rate
@@ -56,6 +57,8 @@ class Facts:
     """What `--app` names the code of this process; empty where it needs no name, and None if it has none."""
     is_known_here: Callable[[str], bool] = lambda _: False
     """Whether that code has a task."""
+    spending: Spending = field(default_factory=Spending)
+    """What a schedule that is paused has used of its day."""
 
     @property
     def running_nodes(self) -> list[Node]:

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from ostinato.command_hints import command
 from ostinato.models.blocking import Action, BlockedBy, BlockedCause, Link, Verb
+from ostinato.models.budget import enough
 from ostinato.models.lane import FALLBACK_LANE
 from ostinato.models.policy import Overlap
 from ostinato.models.run import Run
@@ -51,15 +52,13 @@ def blocked_upstream(
     if blocked is None and upstream is not None and upstream.state is not ScheduleState.FINISHED:
         return None
     why = "does not exist" if upstream is None else "has no further due time"
-    gone = BlockedBy(
-        BlockedCause.UPSTREAM_GONE, f"it runs after {name!r}, which {why}", action=_another_timing(schedule)
-    )
-    return (blocked or gone).behind(Link("schedule", name))
+    gone = BlockedBy(BlockedCause.UPSTREAM_GONE, f"it runs after {name!r}, which {why}")
+    return (blocked or _timed_anew(schedule, gone, "TIMING")).behind(Link("schedule", name))
 
 
 def broken_for_good(schedule: Schedule, blocked: BlockedBy) -> BlockedBy:
     """What keeps it from running, of a schedule that cannot be enabled while one that it runs after is missing."""
-    return replace(blocked, command=None, action=_another_timing(schedule))
+    return _timed_anew(schedule, blocked, "TIMING")
 
 
 def _of_switch(schedule: Schedule, facts: Facts) -> BlockedBy | None:
@@ -81,7 +80,21 @@ def _of_switch(schedule: Schedule, facts: Facts) -> BlockedBy | None:
         schedule.paused_since,
         schedule.next_run_at,
     )
-    return paused if is_removed else _enabling(schedule, paused, "Enable now")
+    return paused if is_removed else _with_more_budget(schedule, paused, facts)
+
+
+def _with_more_budget(schedule: Schedule, paused: BlockedBy, facts: Facts) -> BlockedBy:
+    """What ends a pause by the budget. To enable it would not do while that is used up: it would pause once more."""
+    budget = schedule.policy.budget
+    wanted = {} if budget is None else enough(budget, facts.spending)
+    if not wanted:
+        return _enabling(schedule, paused, "Enable now")
+    bounds = ",".join(f"{name}={value}" for name, value in wanted.items())
+    return replace(
+        paused,
+        command=command("schedule edit", schedule.name, rest=f"--budget {bounds}"),
+        action=Action(Verb.EDIT_SCHEDULE, schedule.name, "Raise its budget"),
+    )
 
 
 def _of_off(schedule: Schedule, facts: Facts) -> BlockedBy:
@@ -89,12 +102,8 @@ def _of_off(schedule: Schedule, facts: Facts) -> BlockedBy:
         probe = "" if schedule.probe_at is None else f"; one run is tried at {facts.at(schedule.probe_at)}"
         sentence = f"schedule {schedule.name!r} is broken: {schedule.broken}{probe}"
         if schedule.probe_at is None and _is_over(schedule, facts):
-            return BlockedBy(
-                BlockedCause.FINISHED,
-                f"{sentence}; it has no further due time",
-                command=command("schedule edit", schedule.name, rest="--timing 'in 1m'"),
-                action=_another_timing(schedule),
-            )
+            finished = BlockedBy(BlockedCause.FINISHED, f"{sentence}; it has no further due time")
+            return _timed_anew(schedule, finished, "'in 1m'")
         broken = BlockedBy(BlockedCause.BROKEN, sentence, schedule.off_at, schedule.probe_at)
         return _enabling(schedule, broken, "Re-enable")
     by = "" if schedule.off_by is None else f" by {schedule.off_by}"
@@ -104,8 +113,13 @@ def _of_off(schedule: Schedule, facts: Facts) -> BlockedBy:
     return _enabling(schedule, BlockedBy(BlockedCause.OFF, sentence, schedule.off_at), "Enable")
 
 
-def _another_timing(schedule: Schedule) -> Action:
-    return Action(Verb.EDIT_SCHEDULE, schedule.name, "Give it another timing")
+def _timed_anew(schedule: Schedule, blocked: BlockedBy, timing: str) -> BlockedBy:
+    """The same, ended by another timing."""
+    return replace(
+        blocked,
+        command=command("schedule edit", schedule.name, rest=f"--timing {timing}"),
+        action=Action(Verb.EDIT_SCHEDULE, schedule.name, "Give it another timing"),
+    )
 
 
 def _is_over(schedule: Schedule, facts: Facts) -> bool:

@@ -16,7 +16,7 @@ from ostinato.models.blocking import BlockedBy, BlockedCause
 from ostinato.models.ids import RunId
 from ostinato.models.run import Run, RunFilter
 from ostinato.models.schedule import Schedule, ScheduleFilter, ScheduleState
-from ostinato.models.states import RunState
+from ostinato.models.states import Cause, RunState
 from ostinato.service.blocked_runs import Facts, blocked_run
 from ostinato.service.blocked_schedules import blocked_schedule, blocked_upstream, broken_for_good
 from ostinato.service.schedules.drafts import Code
@@ -78,7 +78,10 @@ class Blocking:
         asked = FirstActiveOf(self._clock.now(), schedules=[schedule.id])
         own = await self._store.runs.first_active(asked)
         queued = own.queued.get(schedule.id)
-        return blocked_schedule(schedule, await self._facts([] if queued is None else [queued], own))
+        facts = await self._facts([] if queued is None else [queued], own)
+        if schedule.paused_cause is Cause.BUDGET:
+            facts = replace(facts, spending=await self._store.projects.read_spending(schedule.id, facts.now))
+        return blocked_schedule(schedule, facts)
 
     async def _answered(self, schedule: Schedule) -> Schedule:
         """The same with the latest run that is more than recorded: one that has not begun answers nothing."""

@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from ostinato.clock import Clock, from_micros
+from ostinato.command_hints import hint
 from ostinato.errors import InvalidInput, NotFound
 from ostinato.listeners import Listeners
 from ostinato.logs import get_logger
@@ -119,8 +120,8 @@ class LaneService:
         if name not in self._known:
             known = sorted(self._known)
             close = get_close_matches(name, known, 1)
-            hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"
-            raise InvalidInput(f"there is no lane {name!r}", field="lane", hint=hint)
+            which = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"
+            raise InvalidInput(f"there is no lane {name!r}", field="lane", hint=which)
 
     async def settle(self, policy: Policy) -> Policy:
         """The policy with a lane that exists."""
@@ -130,13 +131,14 @@ class LaneService:
             return policy
         if policy.lane not in self._warned:
             self._warned.add(policy.lane)
+            # The environment has a word for it only if that is one.
+            variable = f"OSTINATO_LANE_{policy.lane.upper()}"
             log.warning(
-                "there is no lane %r, its runs go to %r; make it with 'ostinato lane set %s LIMIT', in ostinato.toml "
-                "or with OSTINATO_LANE_%s=LIMIT",
+                "there is no lane %r, its runs go to %r; make it with %s, or in ostinato.toml%s",
                 policy.lane,
                 FALLBACK_LANE,
-                policy.lane,
-                policy.lane.upper(),
+                hint("lane set", policy.lane, rest="LIMIT"),
+                f", or with {variable}=LIMIT" if variable.isidentifier() and variable.isascii() else "",
             )
         return replace(policy, lane=FALLBACK_LANE)
 

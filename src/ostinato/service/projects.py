@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ostinato.clock import Clock
+from ostinato.command_hints import hint
 from ostinato.errors import Conflict, InvalidInput, NotFound
 from ostinato.models.project import NO_PROJECT, Project, check_project
 from ostinato.models.schedule import ScheduleFilter
@@ -49,7 +50,7 @@ class ProjectService:
         """The project of this name."""
         found = await self._find(name)
         if found is None:
-            raise NotFound(f"there is no project {name!r}; add it with 'ostinato project add {name} FOLDER'")
+            raise NotFound(f"there is no project {name!r}; add it with {hint('project add', name, rest='FOLDER')}")
         return found
 
     async def check(self, name: str | None) -> None:
@@ -88,6 +89,6 @@ def _checked_folder(folder: str | Path) -> str:
     if is_there and not is_folder:
         raise InvalidInput(f"{place} is not a folder", field="folder", hint="give the folder that it is in")
     if not is_folder:
-        hint = f"make it first: mkdir -p {shlex.quote(str(place))}"
-        raise InvalidInput(f"{place} does not exist", field="folder", hint=hint)
+        first = f"make it first: mkdir -p {shlex.quote(str(place))}"
+        raise InvalidInput(f"{place} does not exist", field="folder", hint=first)
     return str(place)

@@ -5,6 +5,7 @@ It may have another version by now; or somebody else made it, who is not to lose
 
 from __future__ import annotations
 
+from ostinato.command_hints import hint
 from ostinato.errors import Conflict, VersionConflict
 from ostinato.models.policy import policy_text
 from ostinato.models.schedule import Revision, Schedule, ScheduleDraft
@@ -23,7 +24,7 @@ def check_replaced(known: Schedule, draft: ScheduleDraft) -> None:
     whose = f"by {known.made_by}" if known.owner == _PERSONS and known.made_by is not None else f"by {known.owner!r}"
     raise Conflict(
         f"schedule {known.name!r} exists and was made {whose}: it is not replaced; choose another name, change it with "
-        f"'ostinato schedule edit {known.name}', or ask for it with --replace (replace=True)"
+        f"{hint('schedule edit', known.name)}, or ask for it with --replace (replace=True)"
     )
 
 
