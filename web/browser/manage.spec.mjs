@@ -11,6 +11,18 @@ await scenario(async ({ page, context, logIn, cli }) => {
   await page.goto("/schedules");
   await page.getByText("3 schedules").waitFor();
 
+  // What failed last is the first by one choice, on a wide screen too.
+  await cli("schedule", "add", "zeta", "daily 03:00", "--shell", "exit 1", "--retry", "0");
+  await cli("schedule", "trigger", "zeta");
+  await eventually("it has failed", async () => (await schedule("zeta")).last_run?.state === "failed");
+  await page.getByLabel("Order").selectOption({ label: "Last failure" });
+  await eventually("it is the first", async () => (await page.getByRole("switch").first().getAttribute("aria-label"))?.includes("zeta"));
+  await page.getByLabel("State", { exact: true }).selectOption({ label: "last failed" });
+  await page.getByText("1 schedule found").waitFor();
+  await cli("schedule", "rm", "zeta", "--yes");
+  await page.goto("/schedules");
+  await page.getByText("3 schedules").waitFor();
+
   // A search is in the address, so that it can be shared; the two that it finds are paused together.
   await page.getByLabel("Search schedules").fill("backup");
   await page.getByText("2 schedules found").waitFor();

@@ -7,9 +7,16 @@ await scenario(
   async ({ page, logIn, cli, touch }) => {
     await logIn();
     const print = `for i in $(seq 1 60); do echo "line $i ${"x".repeat(400)}"; done`;
-    await cli("schedule", "add", "talk", "daily 03:00", "--shell", `${print}; until [ -e enough ]; do sleep 0.1; done`);
-    const id = (await cli("schedule", "trigger", "talk")).trim();
+    // It has many steps before it, which are shown on its page, too.
+    const steps = ["one", "two", "three", "four", "five"];
+    for (const step of steps) await cli("schedule", "add", step, "daily 03:00", "--shell", "true");
+    const timing = `after ${steps.join(" and ")} within 1h`;
+    await cli("schedule", "add", "talk", timing, "--shell", `${print}; until [ -e enough ]; do sleep 0.1; done`);
+    for (const step of steps) await cli("schedule", "trigger", step);
+    const runs = async () => JSON.parse(await cli("run", "ls", "--schedule", "talk", "--json"));
+    const [{ id }] = await eventually("it runs", async () => ((await runs()).length > 0 ? runs() : null));
     await page.goto(`/runs/${id}`);
+    await page.getByRole("list", { name: "Runs after" }).getByText("five").waitFor();
     const last = page.getByRole("log").getByText(/^line 60 /);
     await last.waitFor();
     await eventually("the last line is on the screen", async () => {

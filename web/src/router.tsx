@@ -4,20 +4,25 @@ import { createRootRoute, createRoute, createRouter, lazyRouteComponent, Outlet 
 import { loadFile } from "@/api/files";
 import { PREFIX } from "@/api/mount";
 import { SkeletonRows } from "@/components/Skeleton";
-import { LoginPage } from "@/pages/login/LoginPage";
 import { NotFoundPage } from "@/pages/NotFoundPage";
 import { parseSearch, stringifySearch } from "@/search";
 import { AppShell } from "@/shell/AppShell";
 
 const root = createRootRoute({ component: Outlet, notFoundComponent: NotFoundPage });
 
-const login = createRoute({ getParentRoute: () => root, path: "/login", component: LoginPage });
-
 const app = createRoute({ getParentRoute: () => root, id: "app", component: AppShell });
 
 /** A page of its own file; hovering a link to it loads it already. */
-const lazy = <M extends Record<string, unknown>>(load: () => Promise<M>, name: keyof M & string) =>
-  lazyRouteComponent(() => loadFile(load), name);
+const lazy = <M extends Record<string, unknown>>(
+  load: () => Promise<M>,
+  name: keyof M & string,
+): ReturnType<typeof lazyRouteComponent> => lazyRouteComponent(() => loadFile(load), name);
+
+const login = createRoute({
+  getParentRoute: () => root,
+  path: "/login",
+  component: lazy(() => import("@/pages/login/LoginPage"), "LoginPage"),
+});
 
 const page = <P extends string>(path: P, component: ReturnType<typeof lazyRouteComponent>) =>
   createRoute({ getParentRoute: () => app, path, component });

@@ -3,13 +3,13 @@
 
 import { useMe } from "@/api/queries/me";
 import { CopyButton } from "@/components/CopyButton";
-import { shellWord } from "@/components/shellWord";
+import { shellWord, withFlag } from "@/components/shellWord";
 
 export function Command({ text }: { text: string }) {
   const me = useMe().data;
   if (me === undefined) return null;
   const db = me.db ?? null;
-  const whole = db === null ? text : `${text} --db ${shellWord(db)}`;
+  const whole = db === null ? text : withFlag(text, `--db ${shellWord(db)}`);
   return (
     <span className="inline-flex max-w-full flex-wrap items-center gap-x-2 gap-y-1">
       <span className="inline-flex max-w-full items-center gap-1 rounded-md border border-line bg-sunken py-0.5 pr-1 pl-2.5">

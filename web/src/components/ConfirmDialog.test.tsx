@@ -38,11 +38,6 @@ it("Enter does not destroy anything", async () => {
   expect(confirm).not.toHaveBeenCalled();
 });
 
-it("Enter does what is red, but loses nothing", async () => {
-  await pressEnterIn({ danger: true, enter: true });
-  expect(confirm).toHaveBeenCalledOnce();
-});
-
 it("a field has the focus before the button, and Enter in it does what is asked", async () => {
   render(
     <Asking>

@@ -14,8 +14,6 @@ interface ConfirmDialogProps {
   /** The word on the button: what will be done. */
   action: string;
   danger?: boolean;
-  /** Red, but what it takes is not lost: Enter does it all the same. */
-  enter?: boolean;
   /** Why it can no longer be done. */
   why?: string;
   onConfirm: () => Promise<unknown> | void;
@@ -24,7 +22,7 @@ interface ConfirmDialogProps {
 }
 
 export function ConfirmDialog(props: ConfirmDialogProps) {
-  const { open, onOpenChange, title, text, action, danger = false, enter = !danger, why, onConfirm, children } = props;
+  const { open, onOpenChange, title, text, action, danger = false, why, onConfirm, children } = props;
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>(null);
 
@@ -36,7 +34,7 @@ export function ConfirmDialog(props: ConfirmDialogProps) {
   const button = useRef<HTMLButtonElement>(null);
   const begin = (event: Event): void => {
     const fields = button.current?.form?.querySelector("input, textarea, select") ?? null;
-    if (!enter || fields !== null) return;
+    if (danger || fields !== null) return;
     event.preventDefault();
     button.current?.focus();
   };

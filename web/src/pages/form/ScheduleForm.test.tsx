@@ -84,6 +84,37 @@ describe("the form of a new schedule", () => {
     expect(asked.filter((each) => each.method === "POST")).toEqual([]);
   });
 
+  it("says that no schedule can be called so when the name is left", async () => {
+    const asked = stubServer({
+      ...lists,
+      "GET /api/schedules/3": schedule,
+      "GET /api/schedules/backup": schedule,
+    });
+    open();
+    const name = await screen.findByLabelText("Name");
+    const errorOf = () => document.getElementById(`${name.id}-error`)?.textContent ?? null;
+    const leave = (value: string): void => {
+      fill(name, value);
+      fireEvent.blur(name);
+    };
+    const nonsense = { "..": "means another place", ["n".repeat(201)]: "at most 200", "a\u202eb": "cannot be seen" };
+    for (const [value, words] of Object.entries(nonsense)) {
+      leave(value);
+      expect(errorOf()).toContain(words);
+    }
+    leave("💾".repeat(150));
+    expect(errorOf()).toBeNull();
+    leave("backup");
+    await screen.findByText("A schedule of this name already exists.");
+    leave("3"); // which is the id of another
+    await waitFor(() => expect(asked.some(({ path }) => path === "/api/schedules/3")).toBe(true));
+    expect(errorOf()).toBeNull();
+    leave("backup");
+    fill(name, "backup2");
+    await waitFor(() => expect(asked.filter(({ path }) => path === "/api/schedules/backup")).toHaveLength(2));
+    expect(errorOf()).toBeNull();
+  });
+
   it("offers the tasks that can be run, and none that only a schedule names", async () => {
     const task = { schedules: [], schedule_count: 1, nodes: [], app: false };
     stubServer({

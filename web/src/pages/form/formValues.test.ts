@@ -71,6 +71,11 @@ describe("a new schedule", () => {
     expect(Object.keys(newRequest(values).errors).sort()).toEqual(["name", "timing", "work.args", "work.kwargs"]);
   });
 
+  it("sends the number of a user as text", () => {
+    const work = { ...NEW_VALUES.work, command: "true", user: " 1000 ", nice: "5" };
+    expect(newRequest({ ...NEW_VALUES, work }).body.work).toEqual({ kind: "shell", command: "true", user: "1000", nice: 5 });
+  });
+
   it("sends what runs a text, and says that a list has no use for it", () => {
     const work = { ...NEW_VALUES.work, command: "print(1)", interpreter: " python3 " };
     const values = { ...NEW_VALUES, name: "a", timing: "every 5m", work };

@@ -50,6 +50,18 @@ export function kindsOf(...values: FormValues[]): Kind[] {
   return values.flatMap(({ work }) => (work.added === null ? [] : [work.added]));
 }
 
+const LONGEST_NAME = 200;
+/** Controls, invisible marks and spaces of other kinds than the usual one. */
+const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}]|(?! )\p{Zs}/u;
+
+/** Why a schedule cannot be called so; null when it can. */
+function nameProblem(name: string): string | null {
+  if (name === "") return "Enter a name, such as backup.";
+  if (name === "." || name === "..") return "This means another place in an address. Enter a name, such as backup.";
+  if ([...name].length > LONGEST_NAME) return `A name has at most ${LONGEST_NAME} characters.`;
+  return UNPRINTABLE.test(name) ? "This has characters that cannot be seen. Type it anew." : null;
+}
+
 /** The request for a new schedule, and what can be seen to be wrong without asking the server. */
 export function newRequest(values: FormValues, channels?: Channels): { body: NewSchedule; errors: LocalErrors } {
   const errors: LocalErrors = { ...workProblems(values.work), ...policyProblems(values.policy, NO_POLICY, channels) };
@@ -64,7 +76,8 @@ export function newRequest(values: FormValues, channels?: Channels): { body: New
     ...(values.note.trim() !== "" && { note: values.note.trim() }),
     ...(!values.enabled && { enabled: false }),
   };
-  if (body.name === "") errors["name"] = "Enter a name, such as backup.";
+  const unnamable = nameProblem(body.name);
+  if (unnamable !== null) errors["name"] = unnamable;
   if (body.timing === "") errors["timing"] = "Say when, such as every 5m.";
   return { body, errors };
 }

@@ -1,6 +1,6 @@
 /** Saves the form: local checks, the request, and what the server says about it, placed at the fields. */
 
-import { useState } from "react";
+import { useRef, useState } from "react";
 import { ProblemError } from "@/api/client";
 import { useChannels } from "@/api/queries/channels";
 import { type Seen, fetchSchedule, useChangeSchedule, useCreateSchedule } from "@/api/queries/schedules";
@@ -39,6 +39,12 @@ interface Given {
 const local = (errors: LocalErrors): FieldErrors =>
   Object.fromEntries(Object.entries(errors).map(([field, message]) => [field, { field, message }]));
 
+const TAKEN: FieldProblem = {
+  field: "name",
+  message: "A schedule of this name already exists.",
+  hint: "Choose another name, or edit that schedule.",
+};
+
 const inWords = (told: FieldProblem): FieldProblem => ({ ...told, message: inLabels(told.message) });
 
 export function useSaving({ schedule, initial, fix }: Given): Saving {
@@ -49,6 +55,8 @@ export function useSaving({ schedule, initial, fix }: Given): Saving {
   const [answers, setAnswers] = useState(0);
   const [problem, setProblem] = useState<unknown>(null);
   const [theirs, setTheirs] = useState<Schedule | null>(null);
+  /** The name that the server is asked for; none once it is typed on. */
+  const asked = useRef<string | null>(null);
 
   function tell(found: FieldErrors): void {
     setErrors(found);
@@ -88,13 +96,7 @@ export function useSaving({ schedule, initial, fix }: Given): Saving {
     if (!(error instanceof ProblemError)) {
       setProblem(error);
     } else if (error.status === 412 && schedule === null) {
-      tell({
-        name: {
-          field: "name",
-          message: "A schedule of this name already exists.",
-          hint: "Choose another name, or edit that schedule.",
-        },
-      });
+      tell({ name: TAKEN });
     } else if (error.status === 412 && schedule !== null) {
       await fetchSchedule(schedule.name).then(setTheirs, setProblem);
     } else {
@@ -107,6 +109,13 @@ export function useSaving({ schedule, initial, fix }: Given): Saving {
     }
   }
 
+  /** Digits may also be the id of a schedule that is called otherwise. */
+  async function checkFree(name: string): Promise<void> {
+    asked.current = name;
+    const found = await fetchSchedule(name).catch(() => null);
+    if (found?.name === name && asked.current === name) setErrors((before) => ({ ...before, name: TAKEN }));
+  }
+
   return {
     errors,
     answers,
@@ -117,6 +126,7 @@ export function useSaving({ schedule, initial, fix }: Given): Saving {
     save: (values) => send(values, schedule),
     saveOver: (values) => send(values, theirs),
     clear: (field) => {
+      if (field === "name") asked.current = null;
       if (!(field in errors)) return;
       const { [field]: _gone, ...rest } = errors;
       setErrors(rest);
@@ -126,6 +136,7 @@ export function useSaving({ schedule, initial, fix }: Given): Saving {
         schedule === null ? newRequest(values, channels) : changeRequest(values, initial, channels);
       const message = wrong[field];
       if (message !== undefined) setErrors((before) => ({ ...before, [field]: { field, message } }));
+      else if (field === "name" && schedule === null) void checkFree(values.name.trim());
     },
   };
 }

@@ -162,7 +162,8 @@ export function workRequest(values: WorkValues, errors: LocalErrors): NewWork {
         command,
         ...(interpreter !== "" && { interpreter }),
         ...(Object.keys(env).length > 0 && { env }),
-        ...said({ user, nice, memory, cpu }),
+        ...said({ nice, memory, cpu }),
+        ...(user.trim() !== "" && { user: user.trim() }),
         ...(folder !== "" && { folder }),
       };
     }

@@ -43,7 +43,8 @@ it("a running run shows how far it is, and is cancelled after a question", async
   expect((await screen.findByRole("progressbar")).getAttribute("aria-valuenow")).toBe("75");
   await userEvent.click(screen.getByRole("button", { name: "Cancel run 7" }));
   expect(asked.every((one) => one.method === "GET")).toBe(true);
-  await userEvent.click(await screen.findByRole("button", { name: "Cancel run" }));
+  await screen.findByText(/nobody can end a thread\. The run is not retried\.$/);
+  await userEvent.click(screen.getByRole("button", { name: "Cancel run" }));
   await waitFor(() => expect(screen.queryByRole("dialog")).toBeNull());
   expect(asked.filter((one) => one.method === "POST").map((one) => one.path)).toEqual(["/api/runs/7/cancel"]);
 });

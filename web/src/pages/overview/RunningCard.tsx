@@ -1,17 +1,20 @@
 /** What is under way, how far it is, and a button that stops it. */
 
-import { useState } from "react";
+import { Suspense, lazy, useState } from "react";
+import { loadFile } from "@/api/files";
 import { useMay } from "@/api/queries/me";
-import { useCancelRun } from "@/api/queries/runs";
 import type { Run } from "@/api/types";
 import { Badge } from "@/components/Badge";
 import { Card } from "@/components/Card";
-import { ConfirmDialog } from "@/components/ConfirmDialog";
 import { RunDuration } from "@/components/Duration";
 import { IconButton } from "@/components/IconButton";
 import { ProgressBar } from "@/components/ProgressBar";
 import { RunName } from "@/pages/overview/RunName";
 import { shownOf } from "@/time/format";
+
+// What the page opens with does not wait for it.
+const loadCancel = () => loadFile(() => import("@/pages/run/CancelDialog"));
+const CancelDialog = lazy(async () => ({ default: (await loadCancel()).CancelDialog }));
 
 interface RunningCardProps {
   runs: Run[];
@@ -20,8 +23,6 @@ interface RunningCardProps {
 
 export function RunningCard({ runs, total }: RunningCardProps) {
   const [stopping, setStopping] = useState<Run | null>(null);
-  const cancel = useCancelRun();
-  const name = stopping?.schedule ?? stopping?.task ?? "run";
   return (
     <Card title="Running now" aside={shownOf(runs.length, total)} flush>
       {runs.length === 0 ? (
@@ -33,18 +34,9 @@ export function RunningCard({ runs, total }: RunningCardProps) {
           ))}
         </ul>
       )}
-      <ConfirmDialog
-        open={stopping !== null}
-        onOpenChange={(open) => !open && setStopping(null)}
-        title={`Cancel run ${stopping?.id ?? ""} of ${name}?`}
-        text="The work is told to stop, and is ended if it does not. The run is not retried."
-        action="Cancel run"
-        danger
-        enter
-        onConfirm={async () => {
-          if (stopping !== null) await cancel.mutateAsync({ id: stopping.id });
-        }}
-      />
+      <Suspense>
+        {stopping !== null && <CancelDialog key={stopping.id} run={stopping} onClose={() => setStopping(null)} />}
+      </Suspense>
     </Card>
   );
 }

@@ -31,13 +31,14 @@ export function CancelDialog({ run, onClose }: CancelDialogProps) {
   const cancel = useCancelRun();
   const say = useToast();
   const stop = useStop(run);
+  const of = run.schedule ?? run.task;
   const ended = hasEnded(run.state) ? `Run ${run.id} has ended in the meantime: ${run.state}.` : undefined;
   const words = run.state === "running" ? `${stop} The run is not retried.` : "The run will not be started.";
   return (
     <ConfirmDialog
       open
       onOpenChange={onClose}
-      title={`Cancel run ${run.id}?`}
+      title={of === null ? `Cancel run ${run.id}?` : `Cancel run ${run.id} of ${of}?`}
       text={<span role="status">{ended ?? words}</span>}
       action="Cancel run"
       danger

@@ -101,7 +101,6 @@ function Loaded({ run }: { run: Run }) {
             {progressing && <RunProgress run={run} />}
             <StateTimeline run={run} bare={progressing} />
           </Card>
-          <RunRelations run={run} />
           {run.error !== null && (
             <Card title="Error">
               <div className="-mt-2">
@@ -110,6 +109,8 @@ function Loaded({ run }: { run: Run }) {
             </Card>
           )}
           <Output run={run} />
+          {/* Behind the output: many steps would push what is printed last out of sight. */}
+          <RunRelations run={run} />
           {run.attempts.length > 1 && (
             <Card title="Attempts" aside={run.attempts.length} flush>
               <AttemptList attempts={run.attempts} zone={run.zone} />

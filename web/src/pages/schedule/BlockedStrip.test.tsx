@@ -115,7 +115,7 @@ describe("the strip of what is blocked", () => {
       "POST /api/runs/3/cancel": sampleRun({ id: 3, state: "running", cancelling: "enough" }),
     });
     await userEvent.click(await screen.findByRole("button", { name: "Cancel run 3" }));
-    expect(await screen.findByText("Cancel run 3?")).toBeTruthy();
+    expect(await screen.findByText("Cancel run 3 of nightly?")).toBeTruthy();
     await userEvent.type(screen.getByLabelText("Reason (optional)"), "enough");
     await userEvent.click(screen.getByRole("button", { name: "Cancel run" }));
     expect(await screen.findByText("Run 3 is being cancelled")).toBeTruthy();

@@ -22,11 +22,8 @@ export function PresetCard({ schedule, turning }: { schedule: Schedule; turning:
   const { name, enabled, timing: before, off_note: note } = schedule;
   const isBroken = !enabled && schedule.broken !== null;
 
-  /** First the timing: a schedule that is switched on begins with the one that was chosen. */
-  async function set(timing: string): Promise<void> {
-    if (timing !== before) await change.mutateAsync({ changes: { timing } });
-    if (!enabled) await enable.mutateAsync({ ref: name });
-  }
+  /** In one request: what is refused to be switched on keeps its timing. */
+  const set = (timing: string) => change.mutateAsync({ changes: { timing, ...(!enabled && { enabled: true }) } });
   /** As it was: off first, so that nothing is due by a timing that nobody chose for it. */
   async function takeBack(timing: string): Promise<void> {
     if (!enabled) await disable.mutateAsync({ ref: name, note: note ?? undefined, keepRetries: true });
@@ -39,7 +36,7 @@ export function PresetCard({ schedule, turning }: { schedule: Schedule; turning:
   function choose(label: string, timing: string): void {
     set(timing).then(
       () => say({ title: `${name} runs ${label} after it has finished`, action: undone(() => takeBack(timing)) }),
-      problem(`The timing of ${name} could not be changed`),
+      problem(`${name} could not be changed`),
     );
   }
   /** What waits for another attempt goes on: a press that is taken back must not have cancelled it. */

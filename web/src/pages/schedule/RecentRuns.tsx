@@ -11,7 +11,7 @@ import { ProblemNote } from "@/components/ProblemNote";
 import { ProgressBar } from "@/components/ProgressBar";
 import { RunStateBadge } from "@/components/RunStateBadge";
 import { SkeletonRows } from "@/components/Skeleton";
-import { shellWord } from "@/components/shellWord";
+import { commandFor } from "@/components/shellWord";
 import { Time } from "@/components/Time";
 import { useZone } from "@/state/zone";
 import { TotalsLine } from "./TotalsLine";
@@ -41,7 +41,7 @@ export function RecentRuns({ schedule, onAll }: { schedule: Schedule; onAll: () 
       )}
       {query.isPending && <SkeletonRows rows={SHOWN} />}
       {query.isSuccess && runs.length === 0 && (
-        <EmptyState icon="history" title="No runs yet" command={`ostinato schedule trigger ${shellWord(schedule.name)}`} />
+        <EmptyState icon="history" title="No runs yet" command={commandFor("schedule trigger", schedule.name)} />
       )}
       <ul className="divide-y divide-line">
         {runs.map((run) => (

@@ -14,7 +14,7 @@ import { ProblemNote } from "@/components/ProblemNote";
 import { RunStateBadge } from "@/components/RunStateBadge";
 import { Select } from "@/components/Select";
 import { SkeletonRows } from "@/components/Skeleton";
-import { shellWord } from "@/components/shellWord";
+import { commandFor } from "@/components/shellWord";
 import { STATES } from "@/components/stateLook";
 import { browserZone } from "@/state/zone";
 import { useNow } from "@/state/ticker";
@@ -95,7 +95,7 @@ function NoRuns({ schedule, state, onClear }: { schedule: string; state: string;
       icon="history"
       title="No runs yet"
       text="Every due time becomes a run. To start one now:"
-      command={`ostinato schedule trigger ${shellWord(schedule)}`}
+      command={commandFor("schedule trigger", schedule)}
     />
   );
 }

@@ -80,7 +80,6 @@ describe("the page of a schedule", () => {
       ...answers,
       "GET /api/schedules/backup": off,
       "PATCH /api/schedules/backup": off,
-      "POST /api/schedules/backup/enable": off,
       "POST /api/schedules/backup/disable": off,
     });
     open();
@@ -89,8 +88,7 @@ describe("the page of a schedule", () => {
     fireEvent.click(await screen.findByText("Undo"));
     await waitFor(() =>
       expect(sentTo(asked)).toEqual([
-        ["backup", { timing: "every 12h after finish" }],
-        ["enable", undefined],
+        ["backup", { timing: "every 12h after finish", enabled: true }],
         ["disable", { note: "do not touch", keep_retries: true }],
         ["backup", { timing: "daily 03:00" }],
       ]),

@@ -64,7 +64,7 @@ export function FilterBar({ filters, onChange }: Props) {
             ? SORTS
             : [{ value: "", label: `By ${filters.sort.replace(/^-(.*)/, "$1, descending")}` }, ...SORTS]
         }
-        className="min-w-28 flex-1 sm:flex-none lg:hidden"
+        className="min-w-28 flex-1 sm:flex-none"
       />
       {isFiltered(filters) && (
         <Button variant="ghost" icon="cross" onClick={() => onChange({ q: "", state: "", project: "", owner: "" })}>

@@ -14,6 +14,7 @@ it("a message to a task is JSON where it is JSON", () => {
 it.each([
   [{ session: "dm:42/a" }, 'ostinato session send dm:42/a "hello" --task TASK'],
   [{ session: "it's me" }, `ostinato session send 'it'\\''s me' "hello" --task TASK`],
+  [{ session: "-1001", text: "hi", task: "reply" }, 'ostinato session send --task reply -- -1001 "hi"'],
   [{ text: "$HOME is full" }, "ostinato session send KEY '$HOME is full' --task TASK"],
   [
     { session: "dm:42", to: "agent", model: "opus", system: "Be brief", project: "blog", mode: "interrupt", text: "Hi" },

@@ -51,11 +51,12 @@ export function sendCommand(draft: Partial<Draft> = {}): string {
   const { session, to, task, model, cli, project, system, text, mode } = { ...NEW_DRAFT, ...draft };
   const flags: Record<string, string> = to === "task" ? { mode } : { model, cli, system, project, mode };
   const payload = text.trim() === "" ? '"hello"' : shellWord(text) === text ? `"${text}"` : shellWord(text);
-  return [
-    "ostinato session send",
-    session.trim() === "" ? "KEY" : shellWord(session.trim()),
-    payload,
+  const words = [session.trim() === "" ? "KEY" : shellWord(session.trim()), payload];
+  const given = [
     to === "agent" ? "--agent" : `--task ${task.trim() === "" ? "TASK" : shellWord(task.trim())}`,
     ...Object.entries(said(flags)).map(([name, value]) => `--${name} ${shellWord(value)}`),
-  ].join(" ");
+  ];
+  // What begins like a flag stands behind `--`.
+  const ordered = [session, text].some((word) => word.trim().startsWith("-")) ? [...given, "--", ...words] : [...words, ...given];
+  return ["ostinato session send", ...ordered].join(" ");
 }

@@ -1,6 +1,7 @@
 /** Logins: the browsers that are in, and a way to put one out. */
 
 import { useState } from "react";
+import { PREFIX } from "@/api/mount";
 import { useEndLogin, useLogins } from "@/api/queries/logins";
 import type { Login } from "@/api/types";
 import { Badge } from "@/components/Badge";
@@ -10,6 +11,7 @@ import { EmptyState } from "@/components/EmptyState";
 import { IconButton } from "@/components/IconButton";
 import { QueryView } from "@/components/QueryView";
 import { Ago, Countdown } from "@/components/Time";
+import { loginCommand } from "@/pages/login/LoginPage";
 
 export function LoginsTab() {
   const logins = useLogins();
@@ -20,7 +22,11 @@ export function LoginsTab() {
       <QueryView query={logins}>
         {({ items }) =>
           items.length === 0 ? (
-            <EmptyState icon="logout" title="No browser is logged in" command="ostinato login" />
+            <EmptyState
+              icon="logout"
+              title="No browser is logged in"
+              command={loginCommand(window.location.port, PREFIX)}
+            />
           ) : (
             <ul className="divide-y divide-line">
               {items.map((login) => (

@@ -105,6 +105,15 @@ describe("the timeline", () => {
     expect(within(screen.getByLabelText("What the bars mean")).getByText("not counted")).toBeTruthy();
   });
 
+  it("does not speak of a time that nobody counted while it is not in sight", async () => {
+    const counted = { schedule: "busy", task: null, state: "succeeded", with_errors: false, run: null };
+    const stretches = [{ ...counted, from: ago(70), to: ago(31), runs: 5400, due_times: 5400 }];
+    stubServer({ ...lists, "GET /api/timeline": timeline({ truncated: true, stretches, known_from: ago(70) }) });
+    open("?span=1h");
+    await screen.findByLabelText(/^busy: 5,400 succeeded, /);
+    expect(screen.queryByText(/the time before is hatched/)).toBeNull();
+  });
+
   it("leads from many runs of a task without a schedule to the list of them", async () => {
     const loose = (id: number) => run(id, "", "succeeded", { schedule: null, task: "mail.send", started_at: ago(30) });
     const runs = [{ ...loose(1), finished_at: ago(30) }, { ...loose(2), finished_at: ago(30) }];

@@ -134,10 +134,12 @@ function Drawing({ timeline, window, now, words, asTable, onMove, onClear }: Dra
   useEffect(() => alignClock(timeline.now), [timeline.now]);
   const knownFrom = timeline.known_from === null ? null : Date.parse(timeline.known_from);
   const shared = { rows, from: windowStart(window.span, window.at, now), span: SPANS[window.span], now, zone, nameOf };
+  // More is asked for than is in sight: what is not counted may be beside it.
+  const isUnknown = knownFrom !== null && knownFrom > shared.from;
 
   return (
     <>
-      <Gaps timeline={timeline} />
+      <Gaps incomplete={timeline.incomplete} unknown={isUnknown} />
       <div className="overflow-hidden rounded-lg border border-line bg-surface">
         {rows.length === 0 ? (
           <Nothing words={words} onClear={onClear} />
@@ -154,17 +156,17 @@ function Drawing({ timeline, window, now, words, asTable, onMove, onClear }: Dra
           <Gantt {...shared} knownFrom={knownFrom} hrefOf={hrefOf} onOpen={(href) => void navigate({ to: href })} onPan={onMove} />
         )}
       </div>
-      {!asTable && <Legend unknown={knownFrom !== null && knownFrom > shared.from} />}
+      {!asTable && <Legend unknown={isUnknown} />}
     </>
   );
 }
 
 /** What of the period is not shown. */
-function Gaps({ timeline }: { timeline: Timeline }) {
-  if (timeline.known_from === null && !timeline.incomplete) return null;
+function Gaps({ incomplete, unknown }: { incomplete: boolean; unknown: boolean }) {
+  if (!unknown && !incomplete) return null;
   return (
     <div className="mb-3">
-      {timeline.incomplete ? (
+      {incomplete ? (
         <Banner tone="warn" title="There are too many schedules to draw: some are not shown.">
           Choose a project, or a shorter period.
         </Banner>
