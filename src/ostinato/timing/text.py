@@ -131,7 +131,10 @@ class _Parser:
     def whole(self) -> Timing:
         if self._peek() == "after":
             return read_after(self.text, self.stored)  # names may have any characters, and it combines with nothing
-        found = self._combination()
+        try:
+            found = self._combination()
+        except OverflowError as error:
+            raise TimingError("it lies before the year 1 or after the year 9999", text=self.text) from error
         if self.index < len(self.words):
             start = self.words[self.index].start
             self._wrong(f"{self._peek()!r} closes nothing", f"{self.text[:start]}{self.text[start + 1 :]}")
