@@ -256,9 +256,19 @@ def _span(item: str, base: str, kind: Kind, step: int | None) -> Span:
     if kind is Kind.WEEKDAY and first in ("0", "sun", "sunday") and last == "7":
         end = 6  # all week, and not Sunday alone
     if begin > end and kind not in _ROUND:
-        wrapped = f"{low}-{end}" if end > low else str(end)
-        raise WrongItem(f"{kind} {item!r} runs backwards", f"{begin}-{high},{wrapped}")
+        raise WrongItem(f"{kind} {item!r} runs backwards", _around(kind, begin, end, step or 1))
     return Span(kind, begin, end, step or 1)
+
+
+def _around(kind: Kind, begin: int, end: int, step: int) -> str | None:
+    """What means the same as a range over the end of its field; none for a step over months, which differ in length."""
+    low, high = _BOUNDS[kind]
+    if kind is Kind.YEAR or (kind is Kind.DAY and step > 1):
+        return None
+    if step == 1:
+        return f"{begin}-{high}," + (f"{low}-{end}" if end > low else str(end))
+    length = high - low + 1
+    return ",".join(str((value - low) % length + low) for value in range(begin, end + length + 1, step))
 
 
 def _refuse_step(item: str, span: Span) -> None:
