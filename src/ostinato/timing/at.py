@@ -102,7 +102,7 @@ class At(Timing):
         return instant if (instant := self.instant) <= t else None
 
     def _count(self, after: datetime, until: datetime) -> int:
-        return int(after < self.instant <= until)
+        return int(self.first_until(after, until) is not None)
 
     def _words(self) -> str:
         return f"at {moment_text(self.when)}"

@@ -261,14 +261,19 @@ def _wants_zone(edge: date | None) -> bool:
     return edge is not None and (not isinstance(edge, datetime) or edge.tzinfo is None)
 
 
+def _day(edge: date) -> date:
+    return edge.date() if isinstance(edge, datetime) else edge
+
+
 def _first(edge: date | None, zone: str) -> datetime:
-    if edge is None:
+    # The first days of the calendar, as its last ones, have no instant in every zone.
+    if edge is None or _day(edge) <= _FIRST.date():
         return _FIRST
     return At(edge, zone).instant if isinstance(edge, datetime) else start_of_day(zone, edge)
 
 
 def _last(edge: date | None, zone: str) -> datetime:
-    if edge is None:
+    if edge is None or _day(edge) >= _LAST.date():
         return _LAST
     if isinstance(edge, datetime):
         return At(edge, zone).instant

@@ -101,6 +101,8 @@ class CalendarTiming(WallClockTiming):
         if anchor is not None and (not isinstance(anchor, date) or isinstance(anchor, datetime)):
             raise TimingError(f"an anchor is a date such as date(2027, 1, 1), not {anchor!r}")
         times, own = _times_of(*clock)
+        if tz is not None and own is not None and check_zone(tz) != check_zone(own):
+            raise TimingError(f"its zone is named twice: {check_zone(tz)} and {check_zone(own)}")
         zone = tz if tz is not None else own
         store(self, times=times, every=every, anchor=anchor if every > 1 else None, **more)
         store(self, tz=check_zone(zone) if zone is not None else None, names_zone=zone is not None)

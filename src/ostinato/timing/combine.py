@@ -5,6 +5,7 @@ Text is read from left to right: `A or B except C` takes the days of C from both
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
@@ -30,6 +31,8 @@ _MOST_DAYS_OFF = 3660
 _LONGEST_SEARCH = timedelta(days=50 * 366)
 # Of several parts that have to be searched, days near by are looked at first: so many of them.
 _FIRST_LOOKS = (2, 16, 128, 1024)
+# A line of cron may begin like a list of dates.
+_LIKE_A_DATE = re.compile(r"\d{1,4}-\d")
 _PROBE = datetime(2000, 1, 1, tzinfo=UTC)
 
 
@@ -368,6 +371,8 @@ class Except(Combination):
 
     def text_within(self, zone: str | None) -> str:
         days = self.days.text if isinstance(self.days, DaySet) else _nested(self.days, zone)
+        if isinstance(self.days, Timing) and _LIKE_A_DATE.match(days):
+            days = f"({days})"
         own = f" in {self.tz}" if self.tz and self.tz != zone else ""
         return f"{self.base.text_within(zone)} except {days}{own}"
 

@@ -46,7 +46,9 @@ MONTH_NAMES = (
 _MONTHS = {name.lower(): number for number, name in enumerate(MONTH_NAMES, 1)}
 _MONTHS |= {name[:3]: number for name, number in _MONTHS.items()} | {"sept": 9}
 _SPREAD = re.compile(r"h(?:\((\d+)-(\d+)\))?")
-_FROM_END = re.compile(r"l(?:-(\d+))?(w?)")
+_FROM_END = re.compile(r"l(?:-(\d{1,4}))?(w?)")
+
+_MOST_DIGITS = 8
 
 
 class Kind(StrEnum):
@@ -223,7 +225,7 @@ def _special(base: str, kind: Kind) -> Item | None:
         if found := re.fullmatch(r"(\d+)w", base):
             return Nearest(_number(base, found[1], kind))
     if kind is Kind.WEEKDAY:
-        if found := re.fullmatch(r"(\w+)#(\d+)", base):
+        if found := re.fullmatch(r"(\w+)#(\d{1,4})", base):
             if not 1 <= int(found[2]) <= 5:
                 raise WrongItem(f"{kind} {base!r}: a month has a first to fifth one")
             return Nth(_number(base, found[1], kind), int(found[2]))
@@ -235,8 +237,8 @@ def _special(base: str, kind: Kind) -> Item | None:
 
 
 def _step(item: str, text: str, kind: Kind) -> int:
-    if not text.isdecimal() or not text.isascii() or int(text) == 0:
-        raise WrongItem(f"{kind} {item!r}: a step must be a number from 1")
+    if not text.isdecimal() or not text.isascii() or len(text) > _MOST_DIGITS or int(text) == 0:
+        raise WrongItem(f"{kind} {item!r}: a step must be a number from 1, of {_MOST_DIGITS} digits at most")
     return int(text)
 
 
@@ -254,9 +256,19 @@ def _span(item: str, base: str, kind: Kind, step: int | None) -> Span:
     if kind is Kind.WEEKDAY and first in ("0", "sun", "sunday") and last == "7":
         end = 6  # all week, and not Sunday alone
     if begin > end and kind not in _ROUND:
-        wrapped = f"{low}-{end}" if end > low else str(end)
-        raise WrongItem(f"{kind} {item!r} runs backwards", f"{begin}-{high},{wrapped}")
+        raise WrongItem(f"{kind} {item!r} runs backwards", _around(kind, begin, end, step or 1))
     return Span(kind, begin, end, step or 1)
+
+
+def _around(kind: Kind, begin: int, end: int, step: int) -> str | None:
+    """What means the same as a range over the end of its field; none for a step over months, which differ in length."""
+    low, high = _BOUNDS[kind]
+    if kind is Kind.YEAR or (kind is Kind.DAY and step > 1):
+        return None
+    if step == 1:
+        return f"{begin}-{high}," + (f"{low}-{end}" if end > low else str(end))
+    length = high - low + 1
+    return ",".join(str((value - low) % length + low) for value in range(begin, end + length + 1, step))
 
 
 def _refuse_step(item: str, span: Span) -> None:
@@ -291,7 +303,7 @@ def _spread(item: str, kind: Kind, given: tuple[str | None, str | None], step: i
 def _number(item: str, word: str, kind: Kind) -> int:
     """The number that a word of a field stands for."""
     low, high = _BOUNDS[kind]
-    number = int(word) if word.isdecimal() and word.isascii() and len(word) < 9 else _names(kind).get(word)
+    number = int(word) if word.isdecimal() and word.isascii() and len(word) <= _MOST_DIGITS else _names(kind).get(word)
     if number is None:
         right = {"": "", "?": "*"}.get(item)
         raise WrongItem(f"{kind} {item!r} is not understood: {_allowed(kind)}, a list, a range or a step", right)

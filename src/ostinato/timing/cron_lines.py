@@ -91,16 +91,16 @@ def compile_cron(expression: str, name: str | None = None) -> CompiledCron:
         raise
 
 
-def day_line(word: str) -> str:
+def day_line(word: str, minute: int = 0, hour: int = 0) -> str:
     """The line that is due on a day that only cron can say: `15W`, `L-3`, `FRIL`, `2#1`. A small w is for weeks, and an
     L alone for the last day of a month or of a week."""
-    for kind, line in ((Kind.DAY, "0 0 {} * *"), (Kind.WEEKDAY, "0 0 * * {}")):
+    for kind, days in ((Kind.DAY, f"{word} * *"), (Kind.WEEKDAY, f"* * {word}")):
         try:
             (item,) = read_field(word, kind).items
         except (WrongItem, ValueError):
             continue
         if isinstance(item, FromEnd | Nearest | Nth) and "w" not in word and word not in ("L", "l"):
-            return line.format(word)
+            return f"{minute} {hour} {days}"
     return ""
 
 
@@ -254,12 +254,13 @@ def _interval(words: list[_Word], word: _Word, step: int) -> str:
 def _impossible(expression: str, words: list[_Word], days: DayFields) -> TimingError:
     said = {word.kind: word for word in words}
     in_year = f", year {said[Kind.YEAR].text}" if Kind.YEAR in said else ""
+    last = "LW" if re.fullmatch(r"\d+W(,\d+W)*", said[Kind.DAY].text, re.IGNORECASE) else "L"
     return TimingError(
         f"this date never occurs: day {said[Kind.DAY].text}, month {said[Kind.MONTH].text}, "
         f"weekday {said[Kind.WEEKDAY].text}{in_year}",
         text=expression,
         position=said[Kind.DAY].position,
-        hint=_replaced(words, said[Kind.DAY], "L") if days.weekday.is_any else "",
+        hint=_replaced(words, said[Kind.DAY], last) if days.weekday.is_any else "",
     )
 
 

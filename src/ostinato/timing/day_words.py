@@ -108,7 +108,7 @@ def _read_numbers(words: Words) -> list[str]:
     found, offset = [], 0
     for item in words.words[words.index].raw.split(","):
         name = item.strip().lower()
-        number = _SPELLED.get(name) or (int(name) if name.isdecimal() and name.isascii() else 0)
+        number = _SPELLED.get(name) or (int(name) if name.isdecimal() and name.isascii() and len(name) < 9 else 0)
         shift = len(item) - len(item.lstrip())
         if name != LAST and not 1 <= number <= 31:
             none = f"there is no day {name} in any month" if number or name.isdecimal() else ""

@@ -78,6 +78,8 @@ def _write_clock(match: re.Match[str]) -> Written | None:
     hour, minute = int(match["hour"]), int(match["minute"] or 0)
     if hour > 23 or minute > 59 or "*" in match.string:
         return None
+    if "h" in match[0].lower() and re.fullmatch(rf"\s*{match[0]}\s*(?:after\b.*)?", match.string, re.IGNORECASE):
+        return None  # alone it may be a duration
     clock = f"{hour}:{minute:02}"
     return Written(clock, f"{match[0]!r} is written {clock}")
 
@@ -113,6 +115,15 @@ def _write_part(match: re.Match[str]) -> Written | None:
     return Written(amount, f"{match[0]!r} is written {amount}") if amount else None
 
 
+_NUMBERS = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10}
+_NUMBERS |= {"twelve": 12, "fifteen": 15, "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60}
+
+
+def _write_number(match: re.Match[str]) -> Written:
+    number = str(_NUMBERS[match[0].lower()])
+    return Written(number, f"{match[0]!r} is written {number}")
+
+
 def _write_one(match: re.Match[str]) -> Written:
     return Written(f"1 {match[1]}", f"{match[0]!r} is written 1 {match[1]}")
 
@@ -134,6 +145,9 @@ def _write_holidays(match: re.Match[str]) -> Written:
 
 
 _UNITS = "second|minute|hour|day|week"
+_COUNTED = (
+    rf"(?:^|(?<=\bevery )|(?<=\beach )|(?<=\bin )|(?<=\band ))(?:{'|'.join(_NUMBERS)})(?=\s+(?:{_UNITS}|month)s\b)"
+)
 _RULES: Sequence[_Rule] = [
     _Rule(re.compile(pattern, re.IGNORECASE), write)
     for pattern, write in (
@@ -145,6 +159,7 @@ _RULES: Sequence[_Rule] = [
         (r"(?<![\w:.])(?P<hour>\d{1,2})(?:[.:h](?P<minute>\d{2}))?\s+Uhr\b", _write_clock),
         (r"(?<!every )(?<!each )(?<!in )(?<![\w:./-])(?P<hour>\d{1,2})[.h](?P<minute>\d{2})(?![\w:./])", _write_clock),
         (r"\b(half|quarter)(?:\s+(?:of\s+)?an?)?\s+(hour|minute|day)\b", _write_part),
+        (_COUNTED, _write_number),
         (rf"(?<=\bin )(?:an?|one)\s+({_UNITS})\b", _write_one),
         # Behind a time or an interval: '3 times' alone may be how often on each day.
         (r"(?:(?<=\d )|(?<=\d[a-z] )|(?<=[ap]m )|(?<=noon ))(?:for )?(\d{1,9}) (?:times?|runs?)\s*$", _write_runs),

@@ -56,7 +56,10 @@ _MEANT = frozenset(
 )
 _KNOWN = _MEANT | {"the", "and", "each", "everyday", "annually", "from", "starting", "other", "year", "business", "end"}
 _KNOWN |= {"thru", "till", "once", "twice", "times", "biweekly", "bimonthly", "fortnight", "fortnightly", "next"}
-_KNOWN |= {"holiday", "calendars"}
+_KNOWN |= {"holiday", "calendars", "four", "fifty", "moon"}
+# `FRIL` is the last Friday to cron.
+_KNOWN |= {f"{name.lower()}l" for name in (*WEEKDAYS, *WEEKDAY_NAMES)} | {f"l{name}" for name in WEEKDAYS}
+_STEMS = tuple(word for word in _KNOWN if len(word) > 4 and word.isalpha())
 # In the parentheses of `calendar(office)` is a name.
 _WORD = re.compile(r'(?<=[A-Za-z])\((?:"(?:[^"\\]|\\.)*"|[^()"])*\)|(?<![A-Za-z/_])@?[A-Za-z]{3,}(?![A-Za-z/_])')
 _ALIKE, _AHEAD = 0.8, 0.04
@@ -93,10 +96,15 @@ def _put_right(text: str) -> str:
     return _WORD.sub(lambda word: word[0] if word[0][0] == "(" else _spelled(word[0].lower()) or word[0], text)
 
 
+def _is_prefixed(word: str) -> bool:
+    """`triweekly` and `unstable` mean something else than their stems."""
+    return any(word.endswith(stem) and len(word) - len(stem) > 1 for stem in _STEMS)
+
+
 @lru_cache(maxsize=1024)
 def _spelled(word: str) -> str | None:
     """The one word that this is meant to be, if it is clear; letters that changed places are."""
-    if word in _KNOWN:
+    if word in _KNOWN or _is_prefixed(word):
         return None
     swapped = [known for known in _MEANT if sorted(known) == sorted(word)]
     if len(swapped) == 1:

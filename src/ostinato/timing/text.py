@@ -131,7 +131,10 @@ class _Parser:
     def whole(self) -> Timing:
         if self._peek() == "after":
             return read_after(self.text, self.stored)  # names may have any characters, and it combines with nothing
-        found = self._combination()
+        try:
+            found = self._combination()
+        except OverflowError as error:
+            raise TimingError("it lies before the year 1 or after the year 9999", text=self.text) from error
         if self.index < len(self.words):
             start = self.words[self.index].start
             self._wrong(f"{self._peek()!r} closes nothing", f"{self.text[:start]}{self.text[start + 1 :]}")
@@ -225,7 +228,7 @@ class _Parser:
             run = self._run()
             rest, zone, jitter, stable = self._suffix(run)
             if zone is not None and not rest:
-                self._misplaced_zone(joiner, run, zone)
+                self._misplaced_zone(left, joiner, run, zone)
             if rest or self.index < len(self.words):
                 self.index = self.words.index(rest[0]) if rest else self.index
                 self._wrong("so many runs are of the whole timing, and stand at its end")
@@ -240,16 +243,16 @@ class _Parser:
         words.finished()
         judged = left.base if isinstance(left, Bounded) else left
         if zone and judged.zone is not None:
-            self._misplaced_zone(joiner, run, zone)
+            self._misplaced_zone(left, joiner, run, zone)
         is_start = joiner.lower in FROM
         made = Bounded(left, edge if is_start else None, None if is_start else edge, zone or self.tz)
         return (made if zone else made.at_home()).with_jitter(jitter, stable)
 
-    def _misplaced_zone(self, joiner: Word, run: list[Word], zone: str) -> NoReturn:
-        """Refuse a zone behind a bound, and say it where it belongs."""
+    def _misplaced_zone(self, left: Timing, joiner: Word, run: list[Word], zone: str) -> NoReturn:
+        """Refuse a zone behind a bound or behind dates, and say it where it belongs, if that is one timing."""
         place = next(index for index, word in enumerate(run) if word.lower == "in")
         start, named = joiner.start, run[place : place + 2]
-        hint = f"{self.text[:start]}in {zone} {self._replaced(named, '')[start:]}"
+        hint = f"{self.text[:start]}in {zone} {self._replaced(named, '')[start:]}" if left.alternatives == 1 else ""
         raise TimingError("a zone is written with the timing", text=self.text, position=named[0].start, hint=hint)
 
     def _simple(self, run: list[Word]) -> Timing:
@@ -299,6 +302,8 @@ class _Parser:
             self._check_days_off(days, bases, self.words[first : self.index])
             return Except(base, days, self.tz).at_home()
         rest, zone, jitter, stable = self._suffix(run)
+        if zone and base.zone not in (None, zone) and not self.stored:
+            self._misplaced_zone(base, self.words[first - 1], run, zone)
         if is_named:
             made = Except(base, read_day_sets(self.text, rest), zone or self.tz).with_jitter(jitter, stable)
             return made if zone is not None else made.at_home()

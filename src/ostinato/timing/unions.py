@@ -7,7 +7,7 @@ number, which are joined with `|`; `grids.py` counts what is due on grids.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from heapq import merge
 from itertools import groupby
@@ -22,7 +22,7 @@ from ostinato.timing.zones import DAY, microseconds_of, offset_at, seconds_of, t
 
 __all__ = ["count_together", "few_beside_one"]
 
-_TICK = timedelta(microseconds=1)
+_TICK, _EPOCH = timedelta(microseconds=1), datetime(1970, 1, 1, tzinfo=UTC)
 _SECOND = timedelta(seconds=1)
 # Asking whether one instant is due costs as much as streaming so many; a few are asked in any case.
 _QUESTION, _FEW = 30, 500
@@ -43,12 +43,33 @@ def count_together(parts: Sequence[Timing], after: datetime, until: datetime) ->
     families: dict[int | None, list[Timing]] = {}
     for part in parts:
         families.setdefault(_fraction(part), []).append(part)
-    if None in families:
+    finer = families.pop(None, [])
+    grids = [part for part in finer if isinstance(part, Every) and isinstance(part.anchor, datetime)]
+    if len(grids) < len(finer):
         return _count_family(parts, after, until)
-    return sum(_count_family(family, after, until) for family in families.values())
+    total = _count_family(grids, after, until)
+    for fraction, family in families.items():
+        # Of grids that are finer than a second, only these instants can meet those of the family.
+        meeting = [found for grid in grids if (found := _once_a_second(grid, fraction)) is not None]
+        total += _count_family([*family, *meeting], after, until) - _count_family(meeting, after, until)
+    return total
+
+
+def _once_a_second(grid: Every, microsecond: int | None) -> Every | None:
+    """The instants of a grid at this microsecond of a second, which are a grid again."""
+    assert isinstance(grid.anchor, datetime)
+    begin = microseconds_of(grid.anchor)
+    step = grid.interval // _TICK
+    second = begin - begin % 1_000_000 + (microsecond or 0)
+    found = Grid(begin + step, step).meet(Grid(second, 1_000_000))
+    if found is None:
+        return None
+    return Every(_TICK * found.step, anchor=_EPOCH + _TICK * (found.first - found.step))
 
 
 def _count_family(parts: Sequence[Timing], after: datetime, until: datetime) -> int:
+    if not parts:
+        return 0
     groups = [_Group((part,), part.count_between(after, until)) for part in parts]
     if sum(sorted(group.number for group in groups)[:-1]) > _FEW:
         groups = _gathered(parts, after, until)

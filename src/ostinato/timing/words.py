@@ -95,7 +95,9 @@ def _clock_first(words: Words) -> Timing:
         words.index = begin
         if begin and found.per_day == 1:
             return read_at_clock(words)
-        words.wrong(f"{found.text} alone does not say on which days, or 'at' for once", f"daily {found.text}")
+        # A number alone may as well be one of minutes.
+        hint = "" if words.peek().isdecimal() else f"daily {found.text}"
+        words.wrong(f"{found.text} alone does not say on which days, or 'at' for once", hint)
     if rest[0].lower not in _BEHIND and not at_weekdays(words):
         words.finished()
     # In full, for behind 'every month' a bare 9 is a day.
@@ -157,6 +159,21 @@ def _refuse_ordinal(words: Words) -> None:
         words.wrong(f"the {word.lower()} of what? As in 'monthly {word.lower()}' or '{word.lower()} monday 09:00'")
 
 
+def _refuse_day_of_cron(words: Words) -> None:
+    """`FRIL 17:00`: the line of cron with this day, if it can have this time."""
+    word, line = words.take().raw, ""
+    try:
+        times = words.times()
+        words.finished()
+    except TimingError:
+        pass
+    else:
+        minutes, seconds = divmod(times.seconds[0], 60)
+        line = day_line(word, minutes % 60, minutes // 60) if times.per_day == 1 and not seconds else ""
+    words.index = 0
+    words.wrong(f"{word!r} is a day of cron, which stands in a line of five fields", line)
+
+
 def _unknown(words: Words) -> Timing:
     """Say what might have been meant by words that begin like no form."""
     whole = " ".join(word.lower for word in words.words)
@@ -166,8 +183,8 @@ def _unknown(words: Words) -> Timing:
             words.wrong("how often is written as an interval", f"every {duration_text(_LONG[found[4]] / number)}")
     if at_epoch(words) and len(words.words) == 1:
         words.wrong("an instant begins with 'at'", f"at {whole}")
-    if len(words.words) == 1 and (line := day_line(words.words[0].raw)):
-        words.wrong(f"{words.words[0].raw!r} is a day of cron, which stands in a line of five fields", line)
+    if day_line(words.words[0].raw):
+        _refuse_day_of_cron(words)
     if whole in _PACES:
         words.wrong("how often is written as an interval", _PACES[whole])
     _refuse_duration(words)

@@ -13,6 +13,8 @@ from ostinato.timing import Bounded, DailyAt, Every, Limited, Timing, parse_timi
 from ostinato.timing.text import check_reads_back
 from tests.unit.timing.strategies import timings
 
+MORNING = datetime(2026, 11, 15, 9, 7, tzinfo=UTC)
+
 BERLIN = "Europe/Berlin"
 some = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 edges = st.dates(date(2026, 3, 20), date(2026, 4, 10)) | st.datetimes(
@@ -143,6 +145,15 @@ def test_what_cannot_be_bounded_so_is_refused(text: str, hint: str) -> None:
     with pytest.raises(TimingError) as caught:
         parse_timing(text, BERLIN)
     assert caught.value.hint == hint
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/St_Johns", "Pacific/Kiritimati"])
+def test_the_ends_of_the_calendar_are_no_bounds(zone: str) -> None:
+    timing = parse_timing("daily 9 from 0001-01-01 until 9999-12-31", zone)
+    plain = DailyAt(9, tz=zone)
+    assert parse_timing(timing.text, zone) == timing
+    assert timing.next_after(MORNING) == plain.next_after(MORNING)
+    assert timing.count_between(MORNING, MORNING + timedelta(days=9)) == 9
 
 
 def test_python_refuses_what_is_no_bound() -> None:

@@ -261,6 +261,7 @@ def test_python_takes_times_lists_and_texts() -> None:
         lambda: DailyAt(time(3, microsecond=1)),
         lambda: DailyAt(time(3, tzinfo=UTC), tz=object()),  # type: ignore[arg-type]
         lambda: DailyAt([time(3, tzinfo=UTC), time(4)]),
+        lambda: DailyAt(time(3, tzinfo=UTC), tz="Asia/Tokyo"),
         lambda: DailyAt(3, every=0),
         lambda: Weekly("mon", 9, every=2, anchor=datetime(2027, 1, 1)),
         lambda: Monthly("sixth mon"),

@@ -216,6 +216,22 @@ def test_parts_in_different_zones_print_their_zones() -> None:
     assert parse_timing(half_bound.text, tz=half_bound.zone) == half_bound
 
 
+@pytest.mark.parametrize("line", ["10-27 23 18W * *", "1-2 3-4 5-6 7-8 1-3", "0 9 * * 1"])
+def test_a_line_of_cron_whose_days_are_off_reads_back(line: str) -> None:
+    timing = Except(DailyAt(9), Cron(line))
+    assert parse_timing(timing.text) == timing
+    assert parse_timing(timing.text).text == timing.text
+
+
+def test_a_zone_behind_days_off_is_not_passed_over() -> None:
+    for text in ("daily 9 except 12-25 in Asia/Tokyo", "daily 9 except holidays(JP) in Asia/Tokyo"):
+        with pytest.raises(TimingError, match="a zone is written with the timing") as caught:
+            parse_timing(text, BERLIN)
+        assert parse_timing(caught.value.hint, BERLIN).zone == "Asia/Tokyo"
+    assert parse_timing("daily 9 except 12-25 in Europe/Berlin", BERLIN).zone == BERLIN
+    assert parse_timing("every 5m except 12-25 in Asia/Tokyo", BERLIN).zone == "Asia/Tokyo"
+
+
 def test_or_needs_two_and_only_timings() -> None:
     with pytest.raises(TimingError, match="two"):
         Or(DailyAt(9))

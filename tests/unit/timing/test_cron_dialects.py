@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from calendar import monthrange
+from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from itertools import product
 
@@ -158,6 +159,26 @@ def test_what_cannot_be_is_refused_with_a_form_that_means_it_if_there_is_one(
     assert (caught.value.position, caught.value.hint) == (position, hint)
     if hint:
         parse_timing(hint)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "0 9 L-{} * *",
+        "0 9 * * 1#{}",
+        "*/{} * * * *",
+        "0 9 {}W * *",
+        "H(0-{}) * * * *",
+        "monthly {} 09:00",
+        "every {}d",
+        "in {}d",
+        "daily 9 until {} runs",
+    ],
+)
+def test_a_number_of_any_length_is_read_or_refused(text: str) -> None:
+    for digits in ("9" * 7, "9" * 5_000, "0" * 5_000):
+        with suppress(TimingError):
+            parse_timing(text.format(digits), "UTC", now=datetime(2026, 11, 15, tzinfo=UTC))
 
 
 def test_a_step_that_its_field_cannot_hold_gets_no_form_where_none_means_the_same() -> None:

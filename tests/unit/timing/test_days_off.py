@@ -135,6 +135,8 @@ def test_dense_parts_are_counted_as_one_finds_them_by_walking(
         ("* * * * * * or every 30s from 2025-01-01T00:00Z", 31_536_000),
         ("* * * * * * or every 7s from 2025-01-01T00:00Z", 31_536_000),
         ("* * * * * * or every 7s from 2025-01-01T00:00:00.5Z", 31_536_000 + 4_505_143),
+        ("* * * * * * or every 1500ms from 2025-01-01T00:00Z", 31_536_000 + 10_512_000),
+        ("every 1ms from 2025-01-01T00:00Z or * * * * * *", 31_536_000_000),
         ("(* * * * * * except 2026-05-01) or 30 * * * * *", 31_536_000 - 86_400 + 1_440),
     ],
 )
@@ -161,3 +163,21 @@ def test_two_zones_far_apart_are_counted_together() -> None:
     after = datetime(2026, 6, 1, tzinfo=UTC)
     # New York is 4 hours behind UTC and Apia 13 ahead: 04-16 and 23-11 of UTC.
     assert timing.count_between(after - timedelta(seconds=1), after + timedelta(days=10)) == 10 * 17 * 3600 + 1
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    steps=st.lists(st.sampled_from([333, 500, 700, 1000, 1500, 2500, 3000]), min_size=1, max_size=3),
+    offsets=st.lists(st.sampled_from([-86_400_000, -500, 0, 250, 1_234, 9_000]), min_size=3, max_size=3),
+    line=st.sampled_from(["* * * * * *", "*/2 * * * * *", "daily 0-4 every 1m", "*/7 * * * * except 2026-03-29"]),
+    length=st.integers(1, 200_000),
+)
+def test_grids_finer_than_a_second_are_counted_as_one_finds_them_by_walking(
+    steps: list[int], offsets: list[int], line: str, length: int
+) -> None:
+    after = datetime(2026, 3, 28, 22, 59, 50, 250_000, tzinfo=UTC)  # Midnight comes soon in Berlin.
+    anchors = [after + timedelta(milliseconds=offset) for offset in offsets]
+    texts = [f"every {step}ms from {anchor.isoformat()}" for step, anchor in zip(steps, anchors, strict=False)]
+    timing = parse_timing(" or ".join([line, *texts]), "Europe/Berlin")
+    until = after + timedelta(milliseconds=length)
+    assert timing.count_between(after, until) == sum(1 for _ in timing.stream(after, until))
