@@ -67,6 +67,21 @@ def test_many_replace_what_another_made_only_if_they_are_asked_to(app: Ostinato)
     assert app.schedules.get("report").timing == "daily 04:00"
 
 
+def test_what_another_adds_meanwhile_is_not_replaced(app: Ostinato, monkeypatch: pytest.MonkeyPatch) -> None:
+    with acting(Actor("ada", "cli")):
+        app.schedules.add("report", "daily 03:00", Shell("true"))
+
+    async def nothing_yet(*_: Any) -> list[Any]:
+        monkeypatch.undo()
+        return []
+
+    monkeypatch.setattr(Schedules, "list_schedules", nothing_yet)
+    with pytest.raises(Conflict, match="made by ada"):
+        app.schedules.add("report", "daily 04:00", Shell("true"))
+    monkeypatch.undo()
+    assert app.schedules.get("report").timing == "daily 03:00"
+
+
 def test_one_that_is_added_if_it_is_new_does_not_replace_what_was_added_meanwhile(
     app: Ostinato, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -199,8 +199,9 @@ class ScheduleDraft:
     """Which of these people changed, as the store keeps it."""
     made_by: str | None = None
     """Who adds it, if it is new or replaces what is there."""
-    replaces: bool = False
-    """Whether it was asked for in the place of what somebody else made: then it is theirs no longer. Not stored."""
+    replaces: bool | None = None
+    """Whether it takes the place of what somebody else made, which is theirs no longer, or is refused there; None for
+    what changes a schedule without a question of whose it is. Not stored."""
     by: str = SOMEBODY
     """Who changes it; not stored, unless the code declares what is changed."""
     names_zone: bool = True

@@ -12,7 +12,8 @@ from typing import Any
 import msgspec
 
 from ostinato.clock import Micros, from_micros, micros_of, to_micros
-from ostinato.errors import NotLoadable, OstinatoError
+from ostinato.command_hints import hint
+from ostinato.errors import Conflict, NotLoadable, OstinatoError
 from ostinato.models.declared import (
     ENABLED,
     PROJECT,
@@ -29,6 +30,7 @@ from ostinato.models.declared import (
 )
 from ostinato.models.policy import Policy, load_policy, policy_text
 from ostinato.models.schedule import ScheduleDraft
+from ostinato.models.work import Unreadable, load_work, work_text
 from ostinato.timing import parse_timing
 from ostinato.timing.calendar_days import folded
 
@@ -36,6 +38,7 @@ __all__ = [
     "STORED_COLUMNS",
     "UNSTORED",
     "StoredSchedule",
+    "check_replaced",
     "counts_anew",
     "load_stored",
     "merged",
@@ -45,6 +48,9 @@ __all__ = [
 
 UNSTORED = frozenset({"by", "replaces", "names_zone", "may_switch_on"})
 """What a draft has and a row has not."""
+
+_PERSONS = "user"
+"""The owner of what people add; what else has an owner is its own, whoever brings it up to date."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -80,6 +86,34 @@ def new_schedule(draft: ScheduleDraft, now: Micros) -> ScheduleDraft:
         return draft  # most are: many thousands may be added at once
     declared = None if draft.origin is None else stored_text(declare(None, _says(draft), now)[0])
     return replace(draft, next_at=draft.next_at if draft.enabled else None, declared=declared, overrides=None)
+
+
+def check_replaced(known: StoredSchedule, draft: ScheduleDraft) -> None:
+    """Conflict if the draft is not to replace what another owner or person made, and would change it."""
+    if draft.replaces is not False or not _is_anothers(known, draft) or _is_same(known, draft):
+        return
+    whose = f"by {known.made_by}" if known.owner == _PERSONS and known.made_by is not None else f"by {known.owner!r}"
+    raise Conflict(
+        f"schedule {known.name!r} exists and was made {whose}: it is not replaced; choose another name, change it with "
+        f"{hint('schedule edit', known.name)}, or ask for it with --replace (replace=True)"
+    )
+
+
+def _is_anothers(known: StoredSchedule, draft: ScheduleDraft) -> bool:
+    if known.orphaned:
+        return False  # its code says nothing of it any more: it is whose will
+    if known.owner != draft.owner:
+        return True
+    return known.owner == _PERSONS and known.made_by is not None and known.made_by != draft.made_by
+
+
+def _is_same(known: StoredSchedule, draft: ScheduleDraft) -> bool:
+    """Whether it says the same of when, what, where and how; the note and the switch are nobody's loss."""
+    work = load_work(known.work)
+    if isinstance(work, Unreadable):
+        return False
+    before = (known.timing, known.zone, work_text(work), policy_text(_readable(known.policy)), known.project)
+    return before == (draft.timing, draft.zone, draft.work, draft.policy, draft.project)
 
 
 def resolved(known: StoredSchedule, draft: ScheduleDraft, now: Micros) -> ScheduleDraft:

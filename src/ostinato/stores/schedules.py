@@ -77,7 +77,8 @@ class ScheduleStore(Protocol):
         """Insert each draft, or update the schedule of its name where timing, work, policy, project, owner or
         note differ. A switch set by a person stays; `next_at` and `anchor_at` change only with the timing, which
         also clears `broken` (and enables again what the breaker had disabled). Another timing or budget ends a pause;
-        after another budget it is due at its next due time."""
+        after another budget it is due at its next due time. A Conflict, and nothing is written, if one of them would
+        change what is somebody else's and is not to replace it."""
         ...
 
     async def insert_schedule(self, draft: ScheduleDraft, now: Micros) -> bool:

@@ -55,7 +55,7 @@ from ostinato.service.schedules.listing import (
 )
 from ostinato.service.schedules.refusals import already_active
 from ostinato.service.schedules.removal import Removal
-from ostinato.service.schedules.replacing import check_replaced, is_version, overtaken
+from ostinato.service.schedules.replacing import is_version, overtaken
 from ostinato.service.schedules.upstreams import Relations, check_upstreams, relations_of
 from ostinato.stores.base import Store
 from ostinato.timing import Timing, parse_timing
@@ -131,12 +131,12 @@ class ScheduleService:
         if if_new and not only_new and await self._store.schedules.get_schedule(check_name(name)) is not None:
             return await self.get(name)
         now = self._clock.now()
-        async for batch in self._drafts.batches([spec], now):
+        async for (draft,) in self._drafts.batches([spec], now):
+            draft.replaces = replace
             if only_new or if_new:
-                is_done = await self._store.schedules.insert_schedule(batch[0], now)
+                is_done = await self._store.schedules.insert_schedule(draft, now)
             else:
-                await self._check_replaced(batch, replace=replace)
-                is_done = await self._write(batch, version, now)
+                is_done = await self._write(draft, version, now)
             if not is_done and (only_new or not if_new):
                 current = await self._store.schedules.get_schedule(name)
                 raise overtaken(name, None if current is None else current.version, is_new=only_new)
@@ -147,12 +147,11 @@ class ScheduleService:
         log_schedules([schedule])
         return schedule
 
-    async def _write(self, batch: Sequence[ScheduleDraft], version: int | Revision | None, now: Micros) -> bool:
+    async def _write(self, draft: ScheduleDraft, version: int | Revision | None, now: Micros) -> bool:
         """Add one, or update what is there; with `version`, only what still has that one."""
         if version is None:
-            await self._store.schedules.put_schedules(batch, now)
+            await self._store.schedules.put_schedules([draft], now)
             return True
-        (draft,) = batch
         found = await self._store.schedules.get_schedule(draft.name)
         if found is None or not is_version(found, version):
             return False
@@ -167,26 +166,17 @@ class ScheduleService:
         try:
             async for batch in self._drafts.batches(specs, now):
                 count += len(batch)
+                for draft in batch:
+                    if draft.origin is None:  # what code declares is the code's
+                        draft.replaces = replace
                 if writing is not None:
                     await writing
-                    writing = None
-                await self._check_replaced(batch, replace=replace)
                 # The next batch is made ready while this one is written.
                 writing = asyncio.ensure_future(self._store.schedules.put_schedules(batch, now))
         finally:
             if writing is not None:
                 await writing
         return count
-
-    async def _check_replaced(self, batch: Sequence[ScheduleDraft], *, replace: bool) -> None:
-        """Conflict if one of these would change what another owner or person made, unless they are to replace it. What
-        code declares is the code's."""
-        asked = {draft.name: draft for draft in batch if draft.origin is None}
-        for draft in asked.values():
-            draft.replaces = replace
-        if asked and not replace:
-            for known in await self._store.schedules.list_schedules(ScheduleFilter(names=tuple(asked))):
-                check_replaced(known, asked[known.name])
 
     async def get(self, name: str) -> Schedule:
         """The schedule of this name."""

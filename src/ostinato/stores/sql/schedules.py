@@ -32,6 +32,7 @@ from ostinato.stores.drafts import (
     STORED_COLUMNS,
     UNSTORED,
     StoredSchedule,
+    check_replaced,
     load_stored,
     merged,
     new_schedule,
@@ -317,6 +318,8 @@ class Schedules(Generic[C]):
             # What is damaged of a schedule is mended by what its draft says.
             rows = await db.fetch(_KNOWN, {"names": list(left)}, exact=False)
             known = [load_stored(row) for row in rows]
+            for one in known:
+                check_replaced(one, left[one.name])
             words = {one.name: resolved(one, left.pop(one.name), now) for one in known}
             known = await self._end_changed_pauses(db, known, words, now)
             changed = [now_known for one in known if (now_known := merged(one, words[one.name])) is not None]

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from ostinato.clock import SECOND, from_micros, to_micros
+from ostinato.errors import Conflict
 from ostinato.models.ids import ScheduleId
 from ostinato.models.schedule import Pause, Schedule, ScheduleFilter, ScheduleState
 from ostinato.models.states import Cause, Trigger
@@ -46,6 +47,22 @@ async def test_a_new_schedule_is_read_back_as_it_was_given(store: Store) -> None
     assert schedule.next_run_at == from_micros(NOW + 5 * MINUTE)
     assert schedule.anchor_at == schedule.created_at == schedule.updated_at == from_micros(NOW)
     assert schedule.version == 1
+
+
+async def test_nothing_is_written_where_one_is_not_to_replace_what_is_somebody_elses(store: Store) -> None:
+    await put(store, made_by="ada")
+    await put(store, "import", owner="crontab:ada")
+    for name in ("report", "import"):
+        taken = draft(name, made_by="bob", timing="every 9m", replaces=False)
+        with pytest.raises(Conflict, match=rf"{name!r} exists and was made by .*ada.*: it is not replaced"):
+            await store.schedules.put_schedules([draft("new", replaces=False), taken], NOW)
+        assert (await get(store, name)).version == 1
+    assert await store.schedules.get_schedule("new") is None
+    await put(store, made_by="bob", note="the same otherwise", replaces=False)
+    await put(store, made_by="ada", timing="every 8m", replaces=False)
+    await put(store, made_by="bob", timing="every 9m", replaces=True)
+    found = await get(store)
+    assert (found.timing, found.made_by, found.version) == ("every 9m", "bob", 4)
 
 
 async def test_a_schedule_that_does_not_exist_is_none(store: Store) -> None:
