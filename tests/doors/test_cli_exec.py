@@ -38,6 +38,19 @@ print("begun", flush=True)
 time.sleep(60)
 """
 
+TALKING = """
+import logging
+
+from ostinato import Ostinato
+
+app = Ostinato()
+
+
+@app.task
+def talk():
+    logging.getLogger("talking").warning("'ostinato run ls' has it")
+"""
+
 RETRYING = """
 from ostinato import Ostinato
 
@@ -242,6 +255,14 @@ def test_the_result_of_a_task_is_data_after_its_output(cli: CommandLine, what: s
     answer = cli.ok("exec", "--app", "shop:app", "--task", "answer", "--arg", f"what={what}")
     assert answer.out == f"thinking\n{printed}"
     assert answer.err == "run 1 begins\nrun 1 succeeded\n"
+
+
+def test_what_a_task_logs_is_its_output_and_no_warning_of_the_command(cli: CommandLine) -> None:
+    (cli.folder / "talking.py").write_text(TALKING)
+    words = [*PROGRAM, "exec", "--task", "talk", "--app", "talking:app"]
+    said = subprocess.run(words, cwd=cli.folder, capture_output=True, text=True, check=True)
+    assert "'ostinato run ls' has it" in said.stdout
+    assert "has it" not in said.stderr
 
 
 def test_an_agent_answers_live_and_its_report_is_shown(cli: CommandLine) -> None:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["chosen_log", "said_warnings", "start_log"]
 
+_OURS = "ostinato"
+
 
 def chosen_log(flags: LogFlags) -> LogFlags:
     """What the flags say, or else the settings. Before there is an app: what its import logs is in the same form."""
@@ -39,13 +41,22 @@ def start_log(chosen: LogFlags, *, brief: bool) -> Callable[[str], None]:
         level = logging.getLevelNamesMapping()[chosen.log_level.upper()]
     text = RecordFormatter(BRIEF if is_brief else TIMED)
     set_up(level, JsonFormatter() if chosen.log_format == "json" else text, stderr())
-    return say if is_brief else get_logger("ostinato").info
+    return say if is_brief else get_logger(_OURS).info
 
 
 class _Said(logging.Handler):
-    """Says a warning as the command says its own: with the commands in it as they are typed here."""
+    """Says a warning of ours as the command says its own: with the commands in it as they are typed here. What other
+    code logs, such as that of a task, goes where it went."""
+
+    def __init__(self, others: logging.Handler | None) -> None:
+        super().__init__(logging.WARNING)
+        self._others = others
 
     def emit(self, record: logging.LogRecord) -> None:
+        if record.name.partition(".")[0] != _OURS:
+            if self._others is not None:
+                self._others.handle(record)
+            return
         try:
             warn(self.format(record))
         except Exception:
@@ -56,7 +67,7 @@ class _Said(logging.Handler):
 def said_warnings() -> Iterator[None]:
     """While a command that ends does its work, where nobody has set logging up."""
     before = logging.lastResort
-    logging.lastResort = _Said(logging.WARNING)
+    logging.lastResort = _Said(before)
     try:
         yield
     finally:
