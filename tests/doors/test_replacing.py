@@ -98,8 +98,14 @@ def test_one_that_is_added_only_if_it_is_new_stays_as_it_is(app: Ostinato) -> No
     added = app.schedules.add("report", "daily 03:00", Shell("true"), if_new=True)
     again = app.schedules.add("report", "daily 04:00", Shell("false"), if_new=True)
     assert (again.timing, again.version) == ("daily 03:00", added.version)
-    with pytest.raises(InvalidInput, match="either if_new or replace"):
-        app.schedules.add("report", "daily 04:00", Shell("false"), if_new=True, replace=True)
+
+
+@pytest.mark.parametrize("other", [{"replace": True}, {"version": 7}, {"only_new": True}])
+def test_what_contradicts_if_new_is_refused(app: Ostinato, other: Any) -> None:
+    (name,) = other
+    with pytest.raises(InvalidInput, match=f"either if_new or {name}, not both"):
+        app.schedules.add("report", "daily 04:00", Shell("false"), if_new=True, **other)
+    assert app.schedules.list() == []
 
 
 def test_the_command_line_replaces_only_with_its_flag_and_never_if_new(cli: CommandLine) -> None:

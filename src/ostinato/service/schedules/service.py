@@ -126,9 +126,10 @@ class ScheduleService:
         )
         if only_new and version is not None:
             raise InvalidInput("give either only_new or version, not both", field="version")
-        if if_new and replace:
-            raise InvalidInput("give either if_new or replace, not both", field="replace")
-        if if_new and not only_new and await self._store.schedules.get_schedule(check_name(name)) is not None:
+        for other, is_given in (("only_new", only_new), ("version", version is not None), ("replace", replace)):
+            if if_new and is_given:
+                raise InvalidInput(f"give either if_new or {other}, not both", field=other)
+        if if_new and await self._store.schedules.get_schedule(check_name(name)) is not None:
             return await self.get(name)
         now = self._clock.now()
         async for (draft,) in self._drafts.batches([spec], now):
@@ -137,7 +138,7 @@ class ScheduleService:
                 is_done = await self._store.schedules.insert_schedule(draft, now)
             else:
                 is_done = await self._write(draft, version, now)
-            if not is_done and (only_new or not if_new):
+            if not is_done and not if_new:
                 current = await self._store.schedules.get_schedule(name)
                 raise overtaken(name, None if current is None else current.version, is_new=only_new)
         return await self._added(name)
