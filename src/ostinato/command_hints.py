@@ -11,7 +11,7 @@ __all__ = ["command", "hint", "with_flags"]
 
 
 def command(verb: str, *names: object, rest: str = "") -> str:
-    """`ostinato schedule enable nightly`. `rest` is written as it is: flags, and words that stand for something."""
+    """`ostinato schedule enable nightly`. `rest` are flags, written as they are."""
     words = [str(name) for name in names]
     # A name may begin like a flag.
     ends = ["--"] if any(word.startswith("-") for word in words) else []

@@ -107,6 +107,16 @@ def test_every_command_that_a_message_names_is_quoted(cli: CommandLine) -> None:
     assert "then 'ostinato schedule edit 'my copy' --timing TIMING'" in cli("doctor").out
 
 
+def test_a_command_for_a_name_like_a_flag_has_its_words_in_their_order(cli: CommandLine) -> None:
+    add = ("schedule", "add", "a")
+    assert "'ostinato project add -- -x FOLDER'" in cli("project", "show", "--", "-x").err
+    assert "'ostinato calendar add -- -x 12-24'" in cli("calendar", "add", "--", "-x").err
+    unknown = cli(*add, 'daily 9 except calendar("-x")', "--shell", "true").err
+    assert "'ostinato calendar set -- -x 2026-12-24 12-31'" in unknown
+    cli.ok("calendar", "set", "--", "-x", "12-24")
+    assert "'ostinato calendar show -- -x'" in cli("calendar", "rm", "--", "-x", "1-1").err
+
+
 def test_a_warning_of_an_unknown_lane_names_a_command_that_can_be_copied(wrong_folder: CommandLine) -> None:
     adds = ["schedule", "add", "a", "every 5m", "--shell", "true", "--db", "my jobs.db", "--lane"]
     words = [*PROGRAM, *adds, "night shift"]

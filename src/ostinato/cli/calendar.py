@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +12,7 @@ from ostinato.cli.console import Cell, Column, Styled, emit_json, fields, say, t
 from ostinato.cli.open_database import opened
 from ostinato.cli.options import NO_COMMON, CalendarName, Common
 from ostinato.cli.times import full
+from ostinato.command_hints import hint
 from ostinato.errors import InvalidInput
 from ostinato.plurals import counted
 
@@ -115,8 +115,7 @@ def add(name: CalendarName, /, *dates: str, common: Common = NO_COMMON) -> None:
         Such as 2026-12-24, or 12-24 for every year.
     """
     if not dates:
-        hint = f"as in 'ostinato calendar add {shlex.quote(name)} 12-24'"
-        raise InvalidInput("give at least one date", field="dates", hint=hint)
+        raise InvalidInput("give at least one date", field="dates", hint=f"as in {hint('calendar add', name, '12-24')}")
     with opened(common, create=True) as database:
         calendar = database.ask(database.services.calendars.add(name, _split(dates)))
     _tell(calendar, "set", common)

@@ -23,7 +23,7 @@ def examine_channels(database: OpenDatabase, schedules: Sequence[Schedule], *, s
     bad = list(_unknown(schedules, {channel.name for channel in channels}))
     for channel in channels:
         if (problem := problems.get(channel.name)) is not None:
-            fix = f"correct it with {hint('notify add', channel.name, rest='URL')}, or send from another machine"
+            fix = f"correct it with {hint('notify add', channel.name, 'URL')}, or send from another machine"
             bad.append(Finding("channels", "warn", f"{channel.name!r} cannot be used from here: {problem}", fix))
         elif channel.failures:
             text = f"{channel.name!r} failed {counted(channel.failures, 'time')} in a row: {channel.error}"
@@ -44,7 +44,7 @@ def _unknown(schedules: Sequence[Schedule], known: set[str]) -> Iterator[Finding
             if (name := entry.partition("=")[0]) not in known:
                 users.setdefault(name, []).append(schedule.name)
     for name, naming in sorted(users.items()):
-        fix = f"add it with {hint('notify add', name, rest='URL')}, or change notify of the schedules"
+        fix = f"add it with {hint('notify add', name, 'URL')}, or change notify of the schedules"
         yield Finding("channels", "warn", f"there is no {name!r}, which {named(naming)} would tell", fix)
 
 

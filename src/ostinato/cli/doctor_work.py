@@ -77,7 +77,7 @@ def _projects(database: OpenDatabase) -> Iterator[Finding]:
     projects = database.ask(database.services.projects.list())
     missing = [project for project in projects if not os.path.isdir(project.folder)]
     for project in missing:
-        fix = f"create it, or correct it with {hint('project add', project.name, rest='FOLDER')}"
+        fix = f"create it, or correct it with {hint('project add', project.name, 'FOLDER')}"
         text = f"the folder of {project.name!r}, {project.folder}, does not exist on this machine"
         yield Finding("projects", "warn", text, fix)
     if projects and not missing:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import date
@@ -10,6 +9,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from ostinato.clock import Clock, Micros, from_micros
+from ostinato.command_hints import hint
 from ostinato.errors import Conflict, InvalidInput, NotFound, TimingError, VersionConflict
 from ostinato.models.calendar import Calendar
 from ostinato.service.audit import audited, changed_by
@@ -23,6 +23,7 @@ __all__ = ["CalendarService"]
 _NAMED = 5
 """How many schedules or calendars an error names."""
 _TRIES = 5
+_SUCH_AS = ["2026-12-24", "12-31"]
 
 
 class CalendarService:
@@ -69,7 +70,7 @@ class CalendarService:
             raise InvalidInput(
                 f"there is no calendar {name!r}: did you mean {near[0]!r}?",
                 field="name",
-                hint=f"'ostinato calendar set {shlex.quote(name)} …' makes a new one",
+                hint=f"{hint('calendar set', name, *_SUCH_AS)} makes a new one",
             )
         return await self._changed(name, lambda known: dict.fromkeys([*known, *_texts(more)]), may_be_new=True)
 
@@ -85,7 +86,7 @@ class CalendarService:
             raise InvalidInput(
                 f"calendar {name!r} has no date {missing[0]}",
                 field="dates",
-                hint=f"'ostinato calendar show {shlex.quote(name)}' lists them",
+                hint=f"{hint('calendar show', name)} lists them",
             )
         return await self._changed(name, lambda dates: [one for one in dates if one not in gone])
 
@@ -119,8 +120,8 @@ class CalendarService:
         return InvalidInput(
             f"there is no calendar {name!r} ({there})",
             field="timing",
-            hint=f"{what} with 'ostinato calendar set {shlex.quote(name)} 2026-12-24 12-31', "
-            f"or in code, before app.start(), with app.calendars.set({name!r}, ['2026-12-24', '12-31'])",
+            hint=f"{what} with {hint('calendar set', name, *_SUCH_AS)}, "
+            f"or in code, before app.start(), with app.calendars.set({name!r}, {_SUCH_AS})",
         )
 
     async def _changed(

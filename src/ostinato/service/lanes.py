@@ -137,7 +137,7 @@ class LaneService:
                 "there is no lane %r, its runs go to %r; make it with %s, or in ostinato.toml%s",
                 policy.lane,
                 FALLBACK_LANE,
-                hint("lane set", policy.lane, rest="LIMIT"),
+                hint("lane set", policy.lane, "LIMIT"),
                 f", or with {variable}=LIMIT" if variable.isidentifier() and variable.isascii() else "",
             )
         return replace(policy, lane=FALLBACK_LANE)

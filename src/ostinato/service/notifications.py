@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Any, Protocol
 
 from ostinato.clock import Clock, Micros, from_micros, micros_of
+from ostinato.command_hints import hint
 from ostinato.durations import Duration, duration_text, parse_duration
 from ostinato.errors import Conflict, InvalidInput, NotFound, TimingError
 from ostinato.logs import get_logger
@@ -397,7 +398,7 @@ class NotificationService:
         for name in sorted(wanted - self._known):
             there = f"the channels are {_listed(sorted(self._known))}" if self._known else "there is none yet"
             chat = name.removeprefix(_CHAT)
-            how = f"add it with 'ostinato notify add {name} URL'" if chat == name else _chat_hint(chat)
+            how = f"add it with {hint('notify add', name, 'URL')}" if chat == name else _chat_hint(chat)
             raise InvalidInput(f"there is no channel {name!r}", field=field, hint=f"{there}; {how}")
 
     async def _add_chats(self, names: Iterable[str]) -> None:

@@ -50,7 +50,7 @@ class ProjectService:
         """The project of this name."""
         found = await self._find(name)
         if found is None:
-            raise NotFound(f"there is no project {name!r}; add it with {hint('project add', name, rest='FOLDER')}")
+            raise NotFound(f"there is no project {name!r}; add it with {hint('project add', name, 'FOLDER')}")
         return found
 
     async def check(self, name: str | None) -> None:

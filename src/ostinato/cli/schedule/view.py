@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ from ostinato.cli.doctor_work import missing_interpreter
 from ostinato.cli.run_view import state_cell, state_text
 from ostinato.cli.times import brief, full, span
 from ostinato.cli.work_view import policy_line, work_cell, work_page
+from ostinato.command_hints import hint
 from ostinato.models.work_kinds import is_task, unserved
 from ostinato.plurals import counted, totals_text
 
@@ -137,7 +137,7 @@ def tell_schedule(
         return
     say(text)
     if before is not None and (contradicted := _contradicted(before, schedule)):
-        back = f"give it back with 'ostinato schedule revert {shlex.quote(schedule.name)}'"
+        back = f"give it back with {hint('schedule revert', schedule.name)}"
         say(f"code says {'; '.join(contradicted)}. Yours stays until the code changes it; {back}")
 
 
