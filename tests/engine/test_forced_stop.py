@@ -9,11 +9,15 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import psutil
+import pytest
 
 from ostinato import Ostinato, RunState, Shell
 from ostinato.engine.node import Engine
+from ostinato.execution.executors.base import Call
+from ostinato.execution.runner import ActiveRun
 from ostinato.stores.base import Claim
 from tests.conftest import tuned
 from tests.engine.conftest import PATIENCE, MakeApp, eventually, on_shared
@@ -150,3 +154,26 @@ def test_a_node_that_lost_its_lease_kills_its_commands_at_once(
 
     node.with_engine(lose)
     eventually(lambda: not lives(process))
+
+
+def test_a_command_that_is_killed_before_its_first_turn_was_never_begun(
+    memory_app: Ostinato, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = memory_app.enqueue(Shell("echo begun"), retry=1)
+
+    async def kill_at_once(engine: Engine) -> Any:
+        execute = engine.runner._execute
+
+        def execute_and_kill(active: ActiveRun, call: Call) -> None:
+            execute(active, call)
+            engine.runner.cut_off(at_once=True)
+
+        monkeypatch.setattr(engine.runner, "_execute", execute_and_kill)
+        await engine.dispatcher.claim()
+        await engine.runner.idle.wait()
+        await engine.recorder.flush(claim=False)
+        return engine.health()["given_up"]
+
+    assert memory_app.with_engine(kill_at_once) == 0
+    assert run.get().state is RunState.QUEUED
+    assert "may still be running" not in (run.get().reason or "")

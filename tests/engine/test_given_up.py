@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from ostinato import Ostinato, RunState
+from ostinato.engine.node import Engine
 from ostinato.errors import AlreadyActive, Conflict, NotFound, VersionConflict
-from ostinato.models.run import Run
+from ostinato.models.run import CANCELLED, Run
 from ostinato.testing import FakeClock, settle
 from ostinato.tuning import Tuning
 from tests.conftest import tuned
@@ -232,3 +233,24 @@ def test_what_is_queued_of_a_schedule_that_is_being_removed_does_not_start(
     assert (isinstance(results[0], VersionConflict), gate.most) == (True, 1)
     reasons = {run.reason for run in app.runs.list(schedule="nightly", state="cancelled")}
     assert "its schedule is to be removed" in reasons
+
+
+def test_a_coroutine_that_is_cancelled_before_its_first_turn_occupies_nothing(app: Ostinato) -> None:
+    began: list[None] = []
+
+    @app.task("job", retry=0)
+    async def job() -> None:
+        began.append(None)
+
+    run = job.enqueue()
+
+    async def cancel_at_once(engine: Engine) -> Any:
+        await engine.dispatcher.claim()
+        assert engine.runner.cancel(run.id, CANCELLED)
+        await engine.runner.idle.wait()
+        await engine.recorder.flush(claim=False)
+        return engine.health()["given_up"]
+
+    assert app.with_engine(cancel_at_once) == 0
+    assert (run.get().state, run.get().reason) == (RunState.CANCELLED, CANCELLED.reason)
+    assert began == []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +17,7 @@ from ostinato.execution.registry import TaskDefinition
 from ostinato.execution.threads import WorkerThreads
 from ostinato.models.work_kinds import Work
 
-__all__ = ["LOOP_ENDED", "STOPPED", "Call", "Executor", "ExecutorHost", "ProcessEnvironment"]
+__all__ = ["LOOP_ENDED", "STOPPED", "Call", "Executor", "ExecutorHost", "ProcessEnvironment", "has_begun"]
 
 STOPPED = Outcome(OutcomeKind.CANCELLED, reason="cancelled")
 """The outcome of a call that ended because it was told to; the runner knows why it was."""
@@ -65,6 +67,12 @@ class ExecutorHost:
     settings: Settings
     threads: WorkerThreads
     now: Callable[[], Micros]
+
+
+def has_begun(task: asyncio.Task[Any]) -> bool:
+    """Whether a task has had a turn. Cancelled before that it never has one: nothing of its coroutine is executed."""
+    coroutine: Any = task.get_coro()
+    return inspect.getcoroutinestate(coroutine) != inspect.CORO_CREATED
 
 
 class Executor(Protocol):

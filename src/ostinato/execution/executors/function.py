@@ -6,13 +6,14 @@ import asyncio
 from collections.abc import Callable, Coroutine, Generator
 from contextlib import AbstractContextManager
 from contextvars import Context
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from ostinato.errors import SoftTimeout
 from ostinato.execution.binding import bind_context
 from ostinato.execution.context import SoftLimit, enter
-from ostinato.execution.executors.base import LOOP_ENDED, STOPPED, Call
+from ostinato.execution.executors.base import LOOP_ENDED, STOPPED, Call, has_begun
 from ostinato.execution.outcome import Outcome, raised, returned
 from ostinato.execution.threads import WorkerThreads
 from ostinato.models.work import Function
@@ -102,7 +103,11 @@ class AsyncFunctions:
 
     def stop(self, call: Call) -> None:
         call.context.request_cancel()
-        call.handle.cancel()
+        task: asyncio.Task[None] = call.handle
+        if not task.cancelling() and not has_begun(task):
+            # It cannot say itself that it has ended.
+            task.add_done_callback(lambda _: call.done(replace(STOPPED, begun=False)))
+        task.cancel()
 
     kill = stop
 

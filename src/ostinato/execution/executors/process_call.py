@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from dataclasses import replace
 from typing import Any, Self
 
-from ostinato.execution.executors.base import LOOP_ENDED, STOPPED, Call, ExecutorHost
+from ostinato.execution.executors.base import LOOP_ENDED, STOPPED, Call, ExecutorHost, has_begun
 from ostinato.execution.executors.group import NotStarted, ProcessGroup
 from ostinato.execution.outcome import Outcome, OutcomeKind, raised
 from ostinato.execution.resources import is_exhausted, starved
@@ -48,7 +48,8 @@ class ProcessCall(ABC):
         """SIGKILL to all of it; what has not begun does not."""
         self._is_stopping = True
         if self._group is None:
-            self._task.cancel()
+            if has_begun(self._task):  # else it ends with its first turn
+                self._task.cancel()
         else:
             self._group.kill()
 
