@@ -116,6 +116,10 @@ class Clock(Protocol):
         """Time that only passes: it does not jump when somebody sets the clock. Good for differences alone."""
         ...
 
+    def uptime(self) -> Micros:
+        """The same of this process, whatever the clock of the engine says: leases are measured by it."""
+        ...
+
     async def wait(self, signal: Signal, until: Micros | None) -> bool:
         """Wait until `signal` is set (True) or the instant `until` has come (False); for ever if None."""
         ...
@@ -132,6 +136,9 @@ class SystemClock:
         return time.time_ns() // 1_000
 
     def steady(self) -> Micros:
+        return uptime()
+
+    def uptime(self) -> Micros:
         return uptime()
 
     async def wait(self, signal: Signal, until: Micros | None) -> bool:

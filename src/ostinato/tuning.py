@@ -43,6 +43,8 @@ class Tuning:
     """How many due schedules are planned in one transaction."""
     service_restart_seconds: float = 0.1
     """Before a service that died is started again for the first time; each further pause is twice as long."""
+    loop_block_seconds: float = 2.0
+    """After how long a loop that does not turn counts as blocked; 0 does not watch it."""
     lease_look_seconds: float = 1.0
     """How often the lease is looked at. A timer until its end would not count while the machine is suspended."""
     lease_late_seconds: float = 1.0

@@ -14,7 +14,6 @@ import pytest
 from starlette.types import Receive, Scope, Send
 
 from ostinato.clock import SECOND, uptime
-from ostinato.engine import fence
 from ostinato.engine.watchdog import STEADY, LoopMonitor
 from ostinato.errors import StoreUnavailable
 from ostinato.execution.registry import Registry
@@ -291,7 +290,8 @@ def test_a_node_that_cannot_renew_its_lease_is_neither_healthy_nor_ready(
     web: Web, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     start(web)
-    monkeypatch.setattr(fence, "uptime", lambda: uptime() + 3_600 * SECOND)
+    assert web.container.engine is not None
+    monkeypatch.setattr(web.container.engine.fence, "_uptime", lambda: uptime() + 3_600 * SECOND)
     for path in ("/healthz", "/readyz"):
         answer = web.anybody().get(path)
         assert answer.status_code == 503, path

@@ -140,10 +140,9 @@ def test_a_database_that_was_away_is_told(
     ids=["turns", "stands"],
 )
 def test_a_slow_answer_is_the_database_s_only_if_the_loop_turned_meanwhile(
-    fake_clock: FakeClock, monkeypatch: pytest.MonkeyPatch, stands: float, says: str
+    fake_clock: FakeClock, stands: float, says: str
 ) -> None:
     uptime, stood = [0], [0.0]
-    monkeypatch.setattr(attendance, "uptime", lambda: uptime[0])
 
     async def slow() -> None:
         uptime[0] += 6_000_000
@@ -151,7 +150,7 @@ def test_a_slow_answer_is_the_database_s_only_if_the_loop_turned_meanwhile(
         fake_clock.advance("6s")
 
     async def looks() -> str:
-        seen = Attendance(lambda: stood[0])
+        seen = Attendance(lambda: uptime[0], lambda: stood[0])
         asked = seen.look(fake_clock.now(), fake_clock.steady())
         assert seen.why(asked) == NOBODY
         await seen.ask(slow(), asked)
@@ -164,10 +163,9 @@ def test_a_slow_answer_is_the_database_s_only_if_the_loop_turned_meanwhile(
 class Watched:
     """An Attendance whose time passes by what its test says."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self) -> None:
         self.now, self.stood = 0, 0.0
-        monkeypatch.setattr(attendance, "uptime", lambda: self.now)
-        self.seen = Attendance(lambda: self.stood)
+        self.seen = Attendance(lambda: self.now, lambda: self.stood)
 
     def look(self) -> attendance.Look:
         return self.seen.look(self.now, self.now)
@@ -178,9 +176,9 @@ class Watched:
             raise error
 
 
-async def test_an_outage_is_counted_from_its_beginning_over_all_questions(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_outage_is_counted_from_its_beginning_over_all_questions() -> None:
     """A file that is locked for 14 s: the first write gives up after 10, the second waits 4 more."""
-    watched = Watched(monkeypatch)
+    watched = Watched()
     watched.seen.recorded(watched.look())
     watched.now += 60 * SECOND
     with pytest.raises(StoreUnavailable):
@@ -191,8 +189,8 @@ async def test_an_outage_is_counted_from_its_beginning_over_all_questions(monkey
     assert watched.seen.why(watched.look(), again) == "the database did not answer for about 14s"
 
 
-async def test_what_comes_long_after_an_outage_is_not_its_doing(monkeypatch: pytest.MonkeyPatch) -> None:
-    watched = Watched(monkeypatch)
+async def test_what_comes_long_after_an_outage_is_not_its_doing() -> None:
+    watched = Watched()
     look = watched.look()
     await watched.seen.ask(watched.answer(8), look)
     watched.seen.recorded(look)

@@ -16,10 +16,9 @@ import psycopg
 import pytest
 
 from ostinato import Ostinato, RunState
-from ostinato.clock import SECOND, Micros, to_micros
+from ostinato.clock import SECOND, Micros, SystemClock, to_micros
 from ostinato.clock import uptime as real_uptime
 from ostinato.config import Settings
-from ostinato.engine import fence, lease
 from ostinato.engine.node import Engine
 from ostinato.engine.ticker import Ticker
 from ostinato.errors import Conflict
@@ -48,8 +47,8 @@ class Uptime:
 @pytest.fixture
 def uptime(monkeypatch: pytest.MonkeyPatch) -> Uptime:
     made = Uptime()
-    for module in (fence, lease):
-        monkeypatch.setattr(module, "uptime", made)
+    for clock in (FakeClock, SystemClock):
+        monkeypatch.setattr(clock, "uptime", lambda _: made())
     return made
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import NamedTuple, TypeVar
 
-from ostinato.clock import SECOND, Micros, uptime
+from ostinato.clock import SECOND, Micros
 from ostinato.durations import duration_text
 from ostinato.engine.plan import NOBODY
 
@@ -49,7 +49,8 @@ class _Outage:
 class Attendance:
     """Remembers the last look for what is due, and what came between."""
 
-    def __init__(self, stood: Callable[[], float]) -> None:
+    def __init__(self, uptime: Callable[[], Micros], stood: Callable[[], float]) -> None:
+        self._uptime = uptime
         self._stood = stood
         """For how many seconds the event loop has stood so far: while it stands, nobody waits for a database."""
         self._looked: Look | None = None
@@ -68,13 +69,13 @@ class Attendance:
 
     async def ask(self, answer: Awaitable[T], look: Look) -> T:
         """Wait for an answer of the database, and note if it held up the ticker."""
-        asked_at, stood = uptime(), self._stood()
+        asked_at, stood = self._uptime(), self._stood()
         try:
             found = await answer
         except Exception:
             self._held_up_by = _Outage("the database could not be reached", self._since(look), None)
             raise
-        took = uptime() - asked_at
+        took = self._uptime() - asked_at
         if took > SLOW and (self._stood() - stood) * SECOND < took // 2:
             over_at = look.steady + took
             self._will_have_held_up = _Outage("the database did not answer", self._since(look), over_at)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from ostinato.clock import SECOND, Micros, uptime
+from ostinato.clock import SECOND, Micros
 from ostinato.tuning import Tuning
 
 __all__ = ["Fence"]
@@ -21,12 +21,14 @@ class Fence:
     def __init__(
         self,
         length: Micros,
+        uptime: Callable[[], Micros],
         ask: Callable[[], None],
         expired: Callable[[], None],
         restored: Callable[[Micros | None], None],
         tuning: Tuning,
     ) -> None:
         self._length = length
+        self._uptime = uptime
         self._look = round(tuning.lease_look_seconds * SECOND)
         self._late = round(tuning.lease_late_seconds * SECOND)
         self._second_chance = tuning.lease_second_chance_seconds
@@ -53,7 +55,7 @@ class Fence:
 
     def admits(self) -> bool:
         """Whether work may start now. If not, a beat is asked for, and `restored` follows when it has succeeded."""
-        if uptime() < self._start_until:
+        if self._uptime() < self._start_until:
             return True
         self._ask()
         return False
@@ -61,7 +63,7 @@ class Fence:
     @property
     def holds(self) -> bool:
         """Whether the lease holds for certain, with a margin for what is about to be done."""
-        return uptime() < self._start_until
+        return self._uptime() < self._start_until
 
     @property
     def is_fresh(self) -> bool:
@@ -71,7 +73,7 @@ class Fence:
     @property
     def age(self) -> Micros:
         """How long ago the last beat that succeeded was sent."""
-        return uptime() - self._sent_at
+        return self._uptime() - self._sent_at
 
     async def wait(self) -> None:
         """Return when work may start."""
@@ -97,10 +99,10 @@ class Fence:
             if self.is_expired:
                 await self._renewal.wait()
                 continue
-            asleep_at = uptime()
+            asleep_at = self._uptime()
             pause = max(0, min(self._sent_at + self._length - asleep_at, self._look))
             await asyncio.sleep(pause / SECOND)
-            was_held_up = uptime() - asleep_at > pause + self._late
+            was_held_up = self._uptime() - asleep_at > pause + self._late
             if self.age >= self._length and not (was_held_up and await self._is_renewed_soon()):
                 self.is_expired = True
                 self._expired()

@@ -12,7 +12,7 @@ import secrets
 import socket
 from collections.abc import Callable
 
-from ostinato.clock import SECOND, Clock, Micros, Signal, uptime
+from ostinato.clock import SECOND, Clock, Micros, Signal
 from ostinato.models.ids import NodeId
 from ostinato.models.node import NodeBeat
 from ostinato.stores.base import NodeStore, Renewed
@@ -73,11 +73,11 @@ class Lease:
 
     async def renew(self) -> None:
         """One heartbeat. After a lost lease, the next one is the first of a new node."""
-        sent_at = uptime()
+        sent_at = self._clock.uptime()
         while not (renewed := await self._renew()).held:
             self.is_lost = True
             self._lost()
-            sent_at = uptime()
+            sent_at = self._clock.uptime()
         self._asked(renewed.drain)
         self._renewed(sent_at)
         self._compare(renewed)

@@ -73,11 +73,11 @@ class Engine:
         )
         self.runner = Runner(registry, clock, self.recorder.add, store.projects, store.runs.upstreams_of, settings)
         tuning = settings.tuning
-        self.fence = Fence(lease, self._beat_now, self._fenced, self._unfenced, tuning)
+        self.fence = Fence(lease, clock.uptime, self._beat_now, self._fenced, self._unfenced, tuning)
         self.runner.may_begin = self.fence.wait
         self.runner.on_wait = self._runner_waits
         self.dispatcher = self._new_dispatcher()
-        self.monitor = LoopMonitor()
+        self.monitor = LoopMonitor(tuning.loop_block_seconds)
         self.ticker = self._new_ticker()
         self.reconciler = Reconciler(store.runs, clock, self.runner, self.dispatcher, self.recorder, announcer)
         self.lease = self._new_lease(lease)

@@ -56,7 +56,7 @@ class Ticker:
         self._quarantine = quarantine
         self._known_at: Micros | None = None
         """The earliest due time that the last tick saw and left for later."""
-        self.attendance = Attendance(stood)
+        self.attendance = Attendance(clock.uptime, stood)
         self.signal = Signal()
 
     def expect(self, next_at: Micros) -> None:

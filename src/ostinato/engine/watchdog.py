@@ -11,7 +11,7 @@ import traceback
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 
-from ostinato.clock import SECOND, uptime
+from ostinato.clock import SECOND, Micros, uptime
 from ostinato.errors import OstinatoError, StoreError
 from ostinato.logs import get_logger
 
@@ -138,12 +138,15 @@ class LoopMonitor:
         self._timer: asyncio.TimerHandle | None = None
         self.blocked_times = 0
         self.last_block: str | None = None
-        self._turned_at = uptime()
+        self._turned_at: Micros | None = None
+        """None while nobody watches."""
         self._stood = 0.0
 
     def stood(self) -> float:
         """For how many seconds the loop has stood since the start (blocked, stopped or suspended), a second and more at
         once."""
+        if self._turned_at is None:
+            return 0.0
         late = (uptime() - self._turned_at) / SECOND - self._pause
         return self._stood + (late if late >= self._stands else 0.0)
 
@@ -151,10 +154,12 @@ class LoopMonitor:
     def blocked_for(self) -> float:
         """For how many seconds the loop has not turned; 0 when it does."""
         late = time.monotonic() - self._beat
-        return late if late > self._threshold else 0.0
+        return late if self._turned_at is not None and late > self._threshold else 0.0
 
     def start(self) -> None:
-        """Watch the running loop."""
+        """Watch the running loop, unless it is to be left alone."""
+        if not self._threshold:
+            return
         self._loop = asyncio.get_running_loop()
         self._loop_thread = threading.get_ident()
         self._turned_at = uptime()

@@ -10,7 +10,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import count
 
-from ostinato.clock import Micros, Signal, from_micros, micros_of, to_micros
+from ostinato.clock import Micros, Signal, from_micros, micros_of, to_micros, uptime
 from ostinato.durations import Duration, parse_duration
 from ostinato.errors import InvalidInput
 from ostinato.timing.zones import check_aware
@@ -38,6 +38,9 @@ class FakeClock:
 
     def steady(self) -> Micros:
         return self._steady
+
+    def uptime(self) -> Micros:
+        return uptime()
 
     def now_utc(self) -> datetime:
         """The current time as an aware datetime in UTC."""
