@@ -100,6 +100,18 @@ def test_a_package_is_judged_with_its_folder(cli: CommandLine) -> None:
     assert "is not trusted" in refused.err
 
 
+def test_an_app_is_found_in_folders_that_are_no_packages(cli: CommandLine) -> None:
+    (cli.folder / "shop" / "work").mkdir(parents=True)
+    app = "from ostinato import Ostinato\napp = Ostinato()\napp.task('tidy')(print)\n"
+    (cli.folder / "shop" / "work" / "jobs.py").write_text(app)
+    cli.ok("db", "migrate")
+    assert "tidy" in cli.ok("task", "ls", "--app", "shop.work.jobs:app").out
+    (cli.folder / "shop" / "work").chmod(0o777)
+    refused = cli("task", "ls", "--app", "shop.work.jobs:app")
+    assert refused.code == 2
+    assert "shop/work is not trusted" in refused.err.replace("\n", "")
+
+
 @pytest.mark.parametrize(
     ("file", "folder", "trusted"),
     [

@@ -271,16 +271,20 @@ def _require_trust(name: str, folder: str) -> None:
     from ostinato.trust import require_trust, require_trusted_folder
 
     require_trusted_folder(folder, "the folder of the app", "app")
-    search: list[str] | None = [folder, *sys.path]
+    search = [folder, *sys.path]
     whole = ""
     for part in name.split("."):
         whole = f"{whole}.{part}".lstrip(".")
-        spec = PathFinder.find_spec(whole, search)
-        if spec is None:
-            return  # not there, or made by an installed package's own finder: the import tells
-        if spec.has_location and spec.origin is not None:
-            require_trust(spec.origin, "the app", "app")
-        search = list(spec.submodule_search_locations or ())
+        try:
+            spec = PathFinder.find_spec(whole, search)
+        except KeyError:  # folders without an __init__.py within such folders: it looks for them among what is imported
+            search = [place for each in search if os.path.isdir(place := os.path.join(each, part))]
+        else:
+            if spec is None:
+                return  # not there, or made by an installed package's own finder: the import tells
+            if spec.has_location and spec.origin is not None:
+                require_trust(spec.origin, "the app", "app")
+            search = list(spec.submodule_search_locations or ())
         for each in search:
             require_trusted_folder(each, "the app's folder", "app")
 
