@@ -3,6 +3,8 @@
 
 PYTHON ?= python3
 PYTEST_ARGS ?=
+# How long `make chaos` goes on.
+MINUTES ?= 10
 # Two workers for each core: much of what is tested is a wait.
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(8, 2 * (os.cpu_count() or 1)))')
 # Tests start hundreds of processes: none is to compile the package again.
@@ -32,7 +34,7 @@ define section
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help test quick lint web page types screenshots format bench lock audit clean
+.PHONY: help test quick lint web page types screenshots format bench chaos lock audit clean
 
 help: ## Show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 13
@@ -71,6 +73,9 @@ format: $(STAMP) ## Format the code and fix what lint can fix
 
 bench: $(STAMP) ## Measure against peers; writes bench/results.json
 	@$(BIN)/python -m bench
+
+chaos: $(STAMP) ## Break clusters, simulated and real, on both databases, and judge them: make chaos MINUTES=30
+	@$(BIN)/python -m tests.chaos.long_run --minutes $(MINUTES)
 
 lock: ## Write requirements-dev.txt and requirements-uv.txt anew: every package of the development environment, with hashes
 	$(call section,uv,{ test -x $(BIN)/python || $(PYTHON) -m venv $(VENV); } && $(PIP) --upgrade uv)

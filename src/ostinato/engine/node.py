@@ -37,6 +37,7 @@ from ostinato.execution.descriptors import ensure_standard_descriptors
 from ostinato.execution.registry import Registry
 from ostinato.execution.runner import Runner
 from ostinato.logs import get_logger
+from ostinato.models.ids import NodeId
 from ostinato.models.node import NodeBeat
 from ostinato.notifications.sender import Notifier
 from ostinato.plurals import counted
@@ -55,12 +56,20 @@ _FOR_EVERY_RUN = frozenset({"recorder", "lease", "fence", "ticker", "dispatcher"
 class Engine:
     """One node of the scheduler, on the loop that it is made on."""
 
-    def __init__(self, store: Store, registry: Registry, clock: Clock, settings: Settings) -> None:
+    def __init__(
+        self,
+        store: Store,
+        registry: Registry,
+        clock: Clock,
+        settings: Settings,
+        new_id: Callable[[], NodeId] = new_node_id,
+    ) -> None:
         self.store = store
         self.registry = registry
         self.clock = clock
         self.settings = settings
-        self.id = new_node_id()
+        self._new_id = new_id
+        self.id = new_id()
         lease = micros_of(settings.lease)
         self.budgets = BudgetKeeper(store, clock)
         self.quarantine = Quarantine(store.quarantine, clock)
@@ -386,7 +395,7 @@ class Engine:
         log.error("node %s lost its lease; gave up %s to other nodes", self.id, counted(len(lost) + held, "run"))
         self.dispatcher.is_open = False  # until the new name is in the database
         self.fence.lost()
-        self.id = self.dispatcher.node = new_node_id()
+        self.id = self.dispatcher.node = self._new_id()
         self.statistics.begin()
 
     def _beat_now(self) -> None:

@@ -10,7 +10,8 @@
 
 `FakeClock` is the clock, `drain` does what is due now, `simulate` goes from due time to due time, `settle` waits for a
 started engine, `rehearse` puts an app that exists on a clock and a database for the test. The fixtures `fake_clock`
-and `ostinato_app` are there by themselves. Nothing here sleeps. `store_suite` has tests for a store of your own.
+and `ostinato_app` are there by themselves. Nothing here sleeps. `store_suite` has tests for a store of your own, and
+`chaos` plays a whole cluster under faults.
 """
 
 from importlib import import_module

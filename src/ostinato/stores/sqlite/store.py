@@ -26,8 +26,8 @@ __all__ = ["SqliteStore"]
 class SqliteStore:
     """Answers stores.base.Store."""
 
-    def __init__(self, path: str, tuning: Tuning = DEFAULT_TUNING) -> None:
-        self._database = Database(path, tuning)
+    def __init__(self, path: str, tuning: Tuning = DEFAULT_TUNING, database: Database | None = None) -> None:
+        self._database = database or Database(path, tuning)
         self.schedules = SqliteSchedules(self._database, PARTS)
         self.runs = SqliteRuns(self._database, PARTS)
         self.projects = Projects(self._database)
