@@ -308,6 +308,19 @@ async def test_a_failure_in_between_does_not_spoil_the_prepared_statements(
     assert len(await store.runs.list_runs(RunFilter(states=(RunState.RUNNING,)))) == 3
 
 
+async def test_a_failure_before_anything_is_prepared_does_not_spoil_what_is_prepared_later(
+    store: PostgresStore,
+) -> None:
+    for _ in range(3):
+        for _ in range(3):
+            with pytest.raises(StoreError, match="null value in column"):
+                await store.runs.insert_runs([new_run(lane=None)])
+        for _ in range(10):
+            await store.runs.insert_runs([new_run()])
+            assert len((await store.runs.claim_runs(claim(room=100))).runs) == 1
+    assert len(await store.runs.list_runs(RunFilter(states=(RunState.RUNNING,)))) == 30
+
+
 async def test_two_schemas_of_one_database_know_nothing_of_each_other(store: PostgresStore, postgres_url: str) -> None:
     other = PostgresStore(postgres_url, schema="Other_1")
     await other.open()

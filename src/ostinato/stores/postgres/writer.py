@@ -63,6 +63,8 @@ class Writer:
         nobody heard."""
         self._number = 0
         """Of the last group of which something must not be done twice."""
+        self._recoveries = 0
+        """How often a failed transaction was recovered from."""
 
     async def start(self, first: Callable[[Connection], Awaitable[None]]) -> None:
         """Connect, and run `first` outside of any transaction."""
@@ -260,8 +262,10 @@ class Writer:
         """Make the connection fit again after a failed transaction, or give it up."""
         if self._connection is not None and not is_lost(error, self._connection):
             # psycopg believes that what followed the failing statement was prepared; the server skipped it.
+            # Each time another text: of one that it knows, psycopg does not look at what it did (psycopg 3.3).
+            self._recoveries += 1
             with suppress(psycopg.Error):
-                await self._connection.execute("DEALLOCATE ALL", prepare=False)
+                await self._connection.execute(f"DEALLOCATE ALL -- {self._recoveries}".encode(), prepare=False)
                 return
         await self._disconnect()
 
