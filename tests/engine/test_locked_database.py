@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -31,7 +32,7 @@ def app(db: str, make_app: MakeApp, monkeypatch: pytest.MonkeyPatch) -> Ostinato
 @contextmanager
 def locked_for_writers(url: str) -> Iterator[None]:
     if url.startswith("sqlite"):
-        with locked(url.removeprefix("sqlite:///"), "BEGIN IMMEDIATE"):
+        with locked(Path(url.removeprefix("sqlite:///")), "BEGIN IMMEDIATE"):
             yield
         return
     with psycopg.connect(url, options="-c search_path=ostinato") as other:
@@ -68,7 +69,8 @@ def test_while_the_database_is_locked_nothing_is_lost_and_afterwards_it_goes_on(
         assert "lock" in health["paused"]
         assert [run.state for run in app.runs.list()] == [RunState.QUEUED, RunState.RUNNING], "it can be read"
     assert [run.wait(timeout=60).result for run in (long, ready)] == ["done"] * 2
-    due = eventually(lambda: len(found := app.runs.list(schedule="often")) == 5 and found)
+    eventually(lambda: len(app.runs.list(schedule="often")) == 5)
+    due = app.runs.list(schedule="often")
     assert {app.runs.wait(run.id, timeout=60).state for run in due} == {RunState.SUCCEEDED}
     assert len({run.due_at for run in due}) == 5
     assert sorted(executed) == ["long", *["often"] * 5, "ready"], "each once"

@@ -1,4 +1,4 @@
-"""A task that kills its worker: its attempts are counted over all the nodes that it ends, it fails, and people are told."""
+"""A task that kills its worker: attempts are counted over all nodes that it ends, then it fails; people are told."""
 
 from __future__ import annotations
 

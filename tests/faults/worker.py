@@ -18,7 +18,6 @@ from ostinato import Ostinato, RunContext
 from ostinato.config import load_settings
 from ostinato.durations import parse_duration
 
-
 ready = asyncio.Event()
 """The test knows that the node has started."""
 
