@@ -329,3 +329,12 @@ def _schema() -> Callable[[str], list[tuple[Any, ...]]]:
     for migration in sorted((ROOT / "src/ostinato/stores/sqlite/migrations").glob("*.sql")):
         connection.execute(migration.read_text(encoding="utf-8"))
     return lambda query: list(connection.execute(query))
+
+
+def test_every_promise_names_tests_that_exist() -> None:
+    page = (ROOT / "docs" / "guides" / "reliability.md").read_text()
+    (table,) = re.findall(r"^\| what goes wrong \|.*\n\| --- .*\n((?:\|.*\n)+)", page, re.MULTILINE)
+    for row in table.splitlines():
+        named = re.findall(r"`(tests/[^`]+)`", row.rsplit(" | ", 1)[1])
+        assert named, f"no test is named: {row}"
+        assert [path for path in named if not (ROOT / path).is_file()] == []

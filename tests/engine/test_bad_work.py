@@ -10,7 +10,7 @@ from contextlib import suppress
 
 import pytest
 
-from ostinato import Ostinato, Retry, RunContext, RunState
+from ostinato import Ostinato, Retry, RunContext, RunState, Shell
 from ostinato.execution.registry import Check
 from ostinato.testing import FakeClock, drain
 from tests.conftest import tuned
@@ -69,6 +69,12 @@ def test_text_that_no_database_can_hold_is_kept_readable(app: Ostinato) -> None:
     assert ended.progress is not None
     assert ended.progress.text == readable
     assert fine.get().result == "a\0b"
+
+
+def test_a_nul_that_is_printed_is_kept_readable(app: Ostinato) -> None:
+    runs = [app.enqueue(Shell(r"printf 'a\0b\n'")), app.task("job")(lambda: print("a\0b")).enqueue()]
+    drain(app)
+    assert [(run.get().state, app.runs.output(run.id)) for run in runs] == [(RunState.SUCCEEDED, "a\\x00b\n")] * 2
 
 
 def test_when_one_run_cannot_be_started_it_is_tried_again_and_the_others_go_on(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from datetime import UTC, datetime
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Literal
 
 import pytest
 
-from ostinato import Ostinato, RunState
+from ostinato import Ostinato, RunState, current_run
 from ostinato.engine.node import Engine
 from ostinato.testing import FakeClock, drain
 from tests.engine.conftest import MakeApp, eventually, on_shared
@@ -50,6 +52,52 @@ def test_grid_schedules_do_not_sleep_through_the_hour_that_the_clock_went_back(
     assert {run.state for run in runs} == {RunState.SUCCEEDED}, "what was missed in the future came again"
     assert set(Counter(run.due_at for run in runs).values()) == {1}
     assert [run.due_at.minute for run in runs if run.due_at.hour == 12] == [55, 50, 45, 40, 35, 30, 25, 20, 15, 10, 5]
+
+
+def covered(app: Ostinato) -> list[datetime]:
+    """The due times that have a row, each as often as it has one."""
+    found = []
+    for run in app.runs.list(schedule="job", limit=1000):
+        step = (run.last_due_at - run.due_at) / (run.count - 1) if run.last_due_at and run.count > 1 else timedelta()
+        found += [run.due_at + number * step for number in range(run.count)]
+    return sorted(found)
+
+
+@pytest.mark.parametrize("catch_up", ["none", "latest", "all"])
+@pytest.mark.parametrize(
+    ("minutes", "change"),
+    [
+        (60, lambda clock: clock.jump_to(clock.now_utc() + timedelta(days=1))),
+        (10, lambda clock: clock.jump_to(clock.now_utc() - timedelta(hours=1))),
+        (0.5, lambda clock: clock.advance("90s")),
+    ],
+    ids=["forward a day", "back an hour", "suspended for 90 s"],
+)
+def test_each_due_time_has_one_row_whatever_the_clock_does(
+    app: Ostinato,
+    fake_clock: FakeClock,
+    minutes: float,
+    change: Callable[[FakeClock], object],
+    catch_up: Literal["none", "latest", "all"],
+) -> None:
+    start, step = fake_clock.move_to("2026-01-01T12:00:05Z"), timedelta(minutes=minutes)
+    executed: list[datetime] = []
+    app.task("job")(lambda: executed.append(current_run().due_at))
+    app.schedules.add("job", f"every {round(step.total_seconds())}s", "job", catch_up=catch_up)
+    for number in range(12):
+        fake_clock.advance(step)
+        drain(app)
+        if number == 2:
+            change(fake_clock)
+            app.with_engine(replan)
+            drain(app)
+    due = covered(app)
+    assert due == [due[0] + number * step for number in range(len(due))], "each once, and none between them is missing"
+    assert due[0] <= start + step
+    assert fake_clock.now_utc() - due[-1] < step
+    assert len(executed) == len(set(executed))
+    if catch_up == "all":
+        assert sorted(executed) == due
 
 
 def test_a_missed_row_that_reaches_into_the_future_ends_now(app: Ostinato, fake_clock: FakeClock) -> None:

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import pytest
 
 from ostinato import Agent, Ostinato, Run, RunContext, RunState, Shell
+from ostinato.stores.sentences import sentence_of
 from ostinato.testing import FakeClock, drain
+from ostinato.timing import text, zones
 from tests.engine import process_tasks
 from tests.engine.conftest import MakeApp
 from tests.engine.stand_in import StandIn
+from tests.stores.places import raw
 
 OSTINATO = f"{sys.executable} -c 'import sys; from ostinato.cli.main import run; sys.exit(run())'"
 SHOWN = "echo $OSTINATO_TZ $OSTINATO_DUE_AT_LOCAL"
@@ -129,3 +134,45 @@ def test_an_engine_inside_of_a_run_gives_its_own_runs_their_own_zone(
     drain(app)
     zone, moment = app.runs.output(run.id).split()
     assert (zone, datetime.fromisoformat(moment)) == ("Europe/Berlin", run.get().due_at)
+
+
+def gone(name: str) -> ZoneInfo:
+    raise ZoneInfoNotFoundError(f"No time zone found with key {name}")
+
+
+def damaged(name: str) -> ZoneInfo:
+    raise ValueError("Invalid TZif file: magic not found")
+
+
+def locked_up(name: str) -> ZoneInfo:
+    raise PermissionError(13, "Permission denied", f"/usr/share/zoneinfo/{name}")
+
+
+@pytest.mark.parametrize("fault", [gone, damaged, locked_up], ids=lambda fault: fault.__name__)
+def test_a_zone_whose_file_is_missing_breaks_its_schedules_and_no_other(
+    app: Ostinato, fake_clock: FakeClock, monkeypatch: pytest.MonkeyPatch, fault: Callable[[str], ZoneInfo]
+) -> None:
+    app.task("job")(lambda: None)
+    for name in ("lost", "fine"):
+        app.schedules.add(name, "daily 03:07", "job", tz="Europe/Berlin")
+    zone = "Indian/Maldives"
+    for kept in (zones.zone_info, zones.check_zone, text._parsed, sentence_of):
+        kept.cache_clear()  # a process that has not read it yet
+    with monkeypatch.context() as patch:
+        patch.setattr(zones, "_read_zone", lambda name: fault(name) if name == zone else ZoneInfo(name))
+        app.with_engine(lambda engine: raw(engine.store, f"UPDATE schedules SET zone = '{zone}' WHERE name = 'lost'"))
+        for _ in range(2):
+            lost = app.schedules.get("lost")
+            assert f"zone '{zone}' cannot be read on this machine" in (lost.broken or "")
+            assert zone in app.why("lost").answer
+            assert {schedule.name for schedule in app.schedules.list()} == {"lost", "fine"}
+            fake_clock.advance("1d")
+            drain(app)
+        assert app.schedules.get("lost").enabled is False
+        assert [run.state for run in app.runs.list(schedule="fine")] == [RunState.SUCCEEDED] * 2
+
+    app.schedules.enable("lost")
+    fake_clock.advance("1d")
+    drain(app)
+    assert [run.state for run in app.runs.list(schedule="lost")] == [RunState.SUCCEEDED]
+    assert app.schedules.get("lost").zone == zone

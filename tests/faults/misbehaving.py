@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
 import signal
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from ostinato import Ostinato, RunContext
@@ -83,6 +86,62 @@ async def exits() -> None:
 @app.task(retry=0)
 def exits_in_a_thread() -> None:
     sys.exit(3)
+
+
+def recurse(depth: int = 0) -> int:
+    return recurse(depth + 1) + 1
+
+
+def interrupt() -> None:
+    raise KeyboardInterrupt
+
+
+def want_more_memory_than_there_is() -> int:
+    return len(bytearray(2**62))
+
+
+RAISED: dict[str, Callable[[], object]] = {
+    "SystemExit": sys.exit,
+    "KeyboardInterrupt": interrupt,
+    "RecursionError": recurse,
+    "MemoryError": want_more_memory_than_there_is,
+}
+
+
+@app.task(retry=0)
+async def raises_on_the_loop(name: str) -> None:
+    RAISED[name]()
+
+
+@app.task(retry=0)
+def raises_in_a_thread(name: str) -> None:
+    RAISED[name]()
+
+
+@app.task(retry=0, isolation="process")
+def raises_in_a_process(name: str) -> None:
+    RAISED[name]()
+
+
+@app.task(retry=0, isolation="process")
+def exhausts_its_memory() -> None:
+    """As far as its limit, which is a small one: a container or a machine has one, too."""
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + 30_000_000,) * 2)
+    kept = []
+    while True:
+        kept.append(bytearray(1_000_000))
+
+
+@app.task(retry=0, isolation="process")
+def ignores_sigterm(run: RunContext) -> None:
+    """And so does the process that it forks."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    child = os.fork()
+    if child:
+        run.progress(1, text=f"{os.getpid()} {child}")
+    while True:
+        time.sleep(600)
 
 
 @app.task(retry=0, isolation="process")

@@ -14,6 +14,7 @@ import pytest
 
 from ostinato import Ostinato, Run, RunState
 from ostinato.tasks import Task
+from tests.doors.command_line import eventually
 from tests.faults import misbehaving
 
 
@@ -26,9 +27,9 @@ def app() -> Iterator[Ostinato]:
     misbehaving.app.stop("1s")
 
 
-def outcome_of(task: Task[..., object]) -> Run:
+def outcome_of(task: Task[..., object], *args: str) -> Run:
     """Run it, and prove that a well-behaved task next to it still runs."""
-    run = task.enqueue()
+    run = task.enqueue(*args)
     assert misbehaving.fine.enqueue().wait(30).state is RunState.SUCCEEDED
     return run.wait(60)
 
@@ -56,6 +57,38 @@ def test_misbehaving_work_ends_failed_with_a_readable_reason(
     assert reason in run.reason
     assert run.attempt == 1
     assert app.health()["ok"]
+
+
+@pytest.mark.parametrize("name", misbehaving.RAISED)
+@pytest.mark.parametrize(
+    "task",
+    [misbehaving.raises_on_the_loop, misbehaving.raises_in_a_thread, misbehaving.raises_in_a_process],
+    ids=lambda task: task.name,
+)
+def test_nothing_that_work_raises_ends_more_than_its_run(app: Ostinato, task: Task[..., object], name: str) -> None:
+    run = outcome_of(task, name)
+    assert run.state is RunState.FAILED
+    assert (run.reason or "").startswith(name)
+    assert name in (run.error or "")
+    assert app.health()["ok"]
+    assert app.health()["starved"] == 0, "it is the work that wants too much, not the node"
+
+
+def test_a_task_that_exhausts_its_memory_has_failed(app: Ostinato) -> None:
+    run = outcome_of(misbehaving.exhausts_its_memory)
+    assert (run.state, run.reason) == (RunState.FAILED, "MemoryError")
+
+
+def test_a_task_that_ignores_sigterm_is_killed_with_what_it_forked(app: Ostinato) -> None:
+    run = misbehaving.ignores_sigterm.enqueue()
+    eventually(lambda: run.get().progress is not None, "it has told who it is")
+    progress = run.get().progress
+    assert progress is not None
+    family = [psutil.Process(int(pid)) for pid in progress.text.split()]
+    run.cancel()
+    assert run.wait(60).state is RunState.CANCELLED
+    assert psutil.wait_procs(family, timeout=60)[1] == []
+    assert misbehaving.fine.enqueue().wait(30).state is RunState.SUCCEEDED
 
 
 def sleepers(process: psutil.Process) -> list[psutil.Process]:

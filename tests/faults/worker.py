@@ -18,6 +18,9 @@ from ostinato import Ostinato, RunContext
 from ostinato.config import load_settings
 from ostinato.durations import parse_duration
 
+ready = asyncio.Event()
+"""The test knows that the node has started."""
+
 
 def make_app(url: str, log: str) -> Ostinato:
     # Shorter than settings allow: nothing here starts commands, and tests shall not wait for a long one.
@@ -44,6 +47,12 @@ def make_app(url: str, log: str) -> Ostinato:
         note(run)
         await asyncio.Event().wait()
 
+    @app.task("poison")
+    async def poison(run: RunContext) -> None:
+        note(run)
+        await ready.wait()
+        os.kill(os.getpid(), signal.SIGKILL)
+
     @app.task("reply")
     def reply(run: RunContext, payloads: list[str]) -> None:
         note(run)
@@ -61,6 +70,7 @@ async def main() -> None:
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     async with app:
         print("ready", flush=True)
+        ready.set()
         await stop.wait()
 
 

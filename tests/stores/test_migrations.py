@@ -66,15 +66,28 @@ async def test_every_older_version_is_brought_up_to_date_and_the_newest_left_as_
     if kind == "postgres":
         place = request.getfixturevalue("postgres_place")
     bring_to(place, version)
+    if version:
+        rows = (
+            OLD_SCHEDULE + OLD_RUN % ("running", 1, "'gone'", 1, 1, 1) + OLD_RUN % ("queued", 2, "NULL", 0, 0, "NULL")
+        )
+        place.execute(rows.replace("{yes}", "1" if kind == "sqlite" else "true"))
     async with opened(place.store()) as store:
         status = await store.upkeep.status()
         assert status.version == status.latest == len(migrations(place))
         applied = await raw(store, "SELECT version, name FROM migrations ORDER BY version")
         assert applied == [(migration.version, migration.name) for migration in migrations(place)]
-        await store.lanes.ensure_lanes({"main": 1}, [])
-        await put(store)
+        await store.lanes.ensure_lanes({"main": 5}, [])
+        await put(store, "new")
         await store.runs.insert_runs([new_run()])
-        assert len((await store.runs.claim_runs(claim())).runs) == 1
+        left = ["report"] if version else []
+        stale = (await store.runs.stale_runs([], NOW)).runs
+        assert [(run.schedule, run.attempt) for run in stale] == [(name, 1) for name in left]
+        claimed = (await store.runs.claim_runs(claim())).runs
+        assert [run.schedule for run in claimed] == [*left, None]
+        assert list((await store.runs.finish_runs([finish(run) for run in (*claimed, *stale)])).lost) == []
+        known = await store.schedules.list_schedules(ScheduleFilter())
+        assert {(one.name, one.enabled, one.broken) for one in known} == {(name, True, None) for name in ["new", *left]}
+        assert await store.upkeep.check() == []
 
 
 OLD_SCHEDULE = (

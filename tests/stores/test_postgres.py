@@ -17,7 +17,7 @@ from ostinato.models.run import Ending, RunFilter
 from ostinato.models.schedule import Pause
 from ostinato.models.states import Cause, RunState
 from ostinato.stores.base import Settled
-from ostinato.stores.postgres import claims
+from ostinato.stores.postgres import claims, connection
 from ostinato.stores.postgres.connection import Server
 from ostinato.stores.postgres.query import Connection, booleans, numbers, texts
 from ostinato.stores.postgres.store import PostgresStore
@@ -39,7 +39,7 @@ from ostinato.testing.store_suite.builders import (
 )
 from ostinato.testing.store_suite.telling import add_channels, end
 from tests.conftest import tuned
-from tests.stores.places import blocked_by, raw
+from tests.stores.places import blocked_by, opened, raw
 
 
 @pytest.fixture
@@ -306,6 +306,36 @@ async def test_a_failure_in_between_does_not_spoil_the_prepared_statements(
         )
         assert [isinstance(answer, StoreError) for answer in answers] == [False, True, False]
     assert len(await store.runs.list_runs(RunFilter(states=(RunState.RUNNING,)))) == 3
+
+
+async def test_a_failure_before_anything_is_prepared_does_not_spoil_what_is_prepared_later(
+    store: PostgresStore,
+) -> None:
+    for _ in range(3):
+        for _ in range(3):
+            with pytest.raises(StoreError, match="null value in column"):
+                await store.runs.insert_runs([new_run(lane=None)])
+        for _ in range(10):
+            await store.runs.insert_runs([new_run()])
+            assert len((await store.runs.claim_runs(claim(room=100))).runs) == 1
+    assert len(await store.runs.list_runs(RunFilter(states=(RunState.RUNNING,)))) == 30
+
+
+async def test_what_waited_too_long_for_a_lock_was_not_written_and_that_is_known(
+    postgres_url: str, admin: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "_LEAST_TRANSACTION_SECONDS", 0.3)
+    async with opened(PostgresStore(postgres_url, lease=0.6)) as store:
+        await store.lanes.ensure_lanes({"main": 30}, [])
+        with admin.transaction():
+            admin.execute("LOCK TABLE ostinato.runs IN EXCLUSIVE MODE")
+            both = (store.runs.insert_runs([new_run()]), store.runs.insert_runs([new_run()]))
+            answers = await asyncio.gather(*both, return_exceptions=True)
+            assert [type(answer) for answer in answers] == [StoreUnavailable] * 2, "no OutcomeUnknown"
+            assert "waited too long for a lock" in str(answers[0])
+        assert await store.runs.list_runs(RunFilter()) == []
+        (id,) = await store.runs.insert_runs([new_run()])
+        assert [run.id for run in (await store.runs.claim_runs(claim())).runs] == [id]
 
 
 async def test_two_schemas_of_one_database_know_nothing_of_each_other(store: PostgresStore, postgres_url: str) -> None:

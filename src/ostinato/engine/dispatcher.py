@@ -2,8 +2,9 @@
 
 A claim takes what is ready within CLAIM_AHEAD; what comes early is held here and started at its instant. When the
 recorder writes finishes it claims in the same transaction, with `request` and `accept`: one commit for both. While the
-fence says that the lease may have run out, nothing is claimed and nothing starts. What is claimed of a session that is
-full starts only when the store allows it (admission.py).
+fence says that the lease may have run out, nothing is claimed and nothing starts; while the database does not take the
+ends of what ran, nothing is claimed without them. What is claimed of a session that is full starts only when the store
+allows it (admission.py).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from ostinato.clock import SECOND, Clock, Micros, Signal
 from ostinato.engine.admission import Admission
 from ostinato.engine.quarantine import Quarantine
 from ostinato.engine.statistics import Statistics
+from ostinato.errors import StoreError
 from ostinato.execution.outcome import Outcome, OutcomeKind, ended
 from ostinato.execution.runner import ActiveRun, Runner
 from ostinato.models.ids import NodeId, RunId
@@ -81,6 +83,10 @@ class Dispatcher:
         self._next_ready_at: Micros | None = None
         self._is_fenced = False
         """Held runs are due and may not start: no instant is worth waking up for, only `wake`."""
+        self._claim_fault: str | None = None
+        """Why the last claim failed."""
+        self._end_fault: str | None = None
+        """Why the ends of what ran could not be written: what is claimed now would end like them."""
         self.is_open = True
         self.signal = Signal()
         self._unclaimed = asyncio.Event()
@@ -118,16 +124,19 @@ class Dispatcher:
 
     async def claim(self, ahead: Micros = 0) -> int:
         """Ask the store for work once; answers how many runs it gave that may start."""
-        request = self.request(ahead)
+        request = self.request(ahead) if self._end_fault is None else None
         if request is None:
-            # No room, closed or fenced: whoever ends that asks next. A claim under way may have looked too early.
+            # No room, closed, fenced or held back: whoever ends that asks next. A claim under way may have looked too
+            # early.
             self._claim_at = None
             self._ask_again = self._is_claiming
             return 0
         try:
             claimed = await self._quarantine.attempt(lambda: self._runs.claim_runs(request))
-        except BaseException:
+        except BaseException as error:
             self.release()
+            if isinstance(error, StoreError):
+                self._claim_fault = str(error)
             raise
         held = len(self._admission)
         self.accept(claimed)
@@ -166,12 +175,27 @@ class Dispatcher:
         self._unclaimed.set()
         self.wake()
 
+    def hold_back(self, fault: str) -> None:
+        """The ends of what ran could not be written: claim nothing but together with them."""
+        self._end_fault = fault
+
+    def go_on(self) -> None:
+        """They are written."""
+        if self._end_fault is not None:
+            self._end_fault = None
+            self.wake()
+
+    @property
+    def paused(self) -> str | None:
+        """Why nothing is claimed: the database takes neither ends nor claims. Any thread may ask."""
+        return self._end_fault or (self._claim_fault if self.is_open else None)
+
     def accept(self, claimed: Claimed) -> None:
         """Start or hold what a claim got, and note when the next one is worth it. Once closed, all goes back.
 
         What comes after the lease may have run out is held until a beat says whose it is.
         """
-        self._is_claiming = False
+        self._is_claiming, self._claim_fault = False, None
         self.claims_ended += 1
         self._unclaimed.set()
         now = self._clock.now()

@@ -325,18 +325,20 @@ class Engine:
     def health(self) -> dict[str, Any]:
         """How this node is, for people and load balancers. Any thread may ask, also while the loop is blocked."""
         services = {name: asdict(health) for name, health in tuple(self.watchdog.services.items())}
-        blocked, fault = self.monitor.blocked_for, self.store.fault
+        blocked, fault, paused = self.monitor.blocked_for, self.store.fault, self.dispatcher.paused
         return {
             "ok": (
                 all(service["up"] for service in services.values())
                 and not blocked
                 and fault is None
+                and paused is None
                 and self.fence.holds
             ),
             "node": self.id,
             "draining": self.is_draining,
             "asked_to_drain": self.is_asked_to_drain,
             "database": fault,
+            "paused": paused,
             "restart": self.why_restart(),
             "services": services,
             "lease": {

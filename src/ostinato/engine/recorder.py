@@ -1,13 +1,15 @@
 """Step six of a fire: finishes go into a buffer that one recorder drains, many in one transaction.
 
 It claims new work in the same transaction (dispatcher.request / accept). A batch that the store could not take stays
-in the buffer, so nothing that ran is forgotten. What running work reports goes out here too.
+in the buffer, so nothing that ran is forgotten, and until it is written nothing else is claimed. What running work
+reports goes out here too.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 from ostinato.announcer import Announcer
@@ -146,7 +148,7 @@ class Recorder:
                     finish.throttled = is_full
             _mark(batch, self._interests())
             request = self._dispatcher.request() if claim else None
-            with self._announcer.ends_first():
+            with self._announcer.ends_first(), self._holding_claims_back():
                 try:
                     finished = await self._runs.finish_runs(batch, request, self._clock.now())
                 except BaseException as error:
@@ -165,6 +167,16 @@ class Recorder:
             # Another claim was under way, which did not see what these ends make room for, or whose turn it is now.
             self._dispatcher.wake()
         self._written(written, finished)
+
+    @contextmanager
+    def _holding_claims_back(self) -> Iterator[None]:
+        """While the database does not take these ends, it would not take those of what is claimed now either."""
+        try:
+            yield
+        except StoreUnavailable as error:
+            self._dispatcher.hold_back(str(error))
+            raise
+        self._dispatcher.go_on()
 
     def _written(self, batch: Sequence[Finish], finished: Finished) -> None:
         """Say what became of a batch, to whom it concerns."""

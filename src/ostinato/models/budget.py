@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime, time, timedelta
 from typing import NamedTuple
-from zoneinfo import ZoneInfo
 
 from ostinato.clock import Micros, from_micros
 from ostinato.models.policy_values import MOST, MOST_USD, Budget
 from ostinato.plurals import counted
+from ostinato.timing.zones import zone_info
 
 __all__ = [
     "MICRO",
@@ -132,13 +132,13 @@ def _spent(budget: Budget, day: Spending) -> str:
 
 def day_of(now: Micros, zone: str) -> str:
     """The day of an instant in a schedule's zone, as it is stored: 2026-11-16."""
-    return f"{from_micros(now).astimezone(ZoneInfo(zone)):%Y-%m-%d}"
+    return f"{from_micros(now).astimezone(zone_info(zone)):%Y-%m-%d}"
 
 
 def end_of_day(now: Micros, zone: str) -> datetime:
     """When the next day begins there."""
-    tomorrow = from_micros(now).astimezone(ZoneInfo(zone)).date() + timedelta(days=1)
-    return datetime.combine(tomorrow, time(), ZoneInfo(zone))
+    tomorrow = from_micros(now).astimezone(zone_info(zone)).date() + timedelta(days=1)
+    return datetime.combine(tomorrow, time(), zone_info(zone))
 
 
 def _micro(amount: float) -> int:

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from urllib.parse import quote
-from zoneinfo import ZoneInfo
 
 from ostinato.clock import from_micros
 from ostinato.durations import span, took
@@ -27,6 +26,7 @@ from ostinato.models.work import Http, ProcessWork, Shell, answer_text
 from ostinato.models.work_kinds import line_of
 from ostinato.notifications.severity import Severity, severity_of
 from ostinato.plurals import counted, totals_text
+from ostinato.timing.zones import shown_zone
 
 __all__ = ["Facts", "Message", "compose", "last_lines"]
 
@@ -229,7 +229,7 @@ def _of_many(deliveries: Sequence[Delivery], facts: Facts) -> tuple[str, list[st
     kinds = Counter(one.kind for one in deliveries)
     counts = ", ".join(f"{kinds[kind]} {_SHORT.get(kind, kind)}" for kind in NoticeKind if kind in kinds)
     listed = deliveries[:_LISTED]
-    times = [_happened_at(one).astimezone(ZoneInfo(facts.zone)) for one in listed]
+    times = [_happened_at(one).astimezone(shown_zone(facts.zone)) for one in listed]
     form = "%H:%M" if len({time.date() for time in times}) == 1 else "%Y-%m-%d %H:%M"
     lines = []
     for one, time in zip(listed, times, strict=True):
@@ -285,7 +285,7 @@ def _answer(delivery: Delivery, facts: Facts) -> str:
 def _time(moment: datetime, zone: str, *, exact: bool = False) -> str:
     """On the wall of the zone; with seconds only if it must be `exact`, and is not on the minute."""
     seconds = ":%S" if exact and moment.second else ""
-    return f"{moment.astimezone(ZoneInfo(zone)):%Y-%m-%d %H:%M{seconds} %Z}"
+    return f"{moment.astimezone(shown_zone(zone)):%Y-%m-%d %H:%M{seconds} %Z}"
 
 
 def _clean(text: str) -> str:

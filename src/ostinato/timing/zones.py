@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime, timedelta, tzinfo
 from difflib import SequenceMatcher
 from functools import lru_cache
 from typing import NamedTuple
-from zoneinfo import ZoneInfo, available_timezones
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from ostinato.errors import InvalidInput, TimingError
 
@@ -29,6 +29,7 @@ __all__ = [
     "next_transition",
     "offset_at",
     "seconds_of",
+    "shown_zone",
     "start_of_day",
     "stretch_of_day",
     "stretches_of_day",
@@ -36,6 +37,7 @@ __all__ = [
     "transitions_between",
     "wall_of",
     "wall_time",
+    "zone_info",
 ]
 
 DAY = 86_400
@@ -115,7 +117,10 @@ def wall_time(wall: int) -> datetime:
 
 @lru_cache(maxsize=1024)
 def check_zone(zone: Zone) -> str:
-    """The IANA name as it is spelled, whatever the case it was typed in; an unknown one gets suggestions."""
+    """The IANA name as it is spelled, whatever the case it was typed in; an unknown one gets suggestions.
+
+    Its file is read here and then kept: whatever has passed can be computed.
+    """
     name = getattr(zone, "key", None) if isinstance(zone, ZoneInfo) else "UTC" if zone is UTC else zone
     if not isinstance(name, str):
         raise TimingError(f"a zone is an IANA name such as Europe/Berlin, or a ZoneInfo with one, not {zone!r}")
@@ -123,7 +128,7 @@ def check_zone(zone: Zone) -> str:
         return "UTC"
     spelled = _spelled_zones()
     if name.lower() in spelled:
-        return spelled[name.lower()]
+        return zone_info(spelled[name.lower()]).key
     raise _unknown_zone(name, spelled)
 
 
@@ -153,7 +158,27 @@ def _likeness(matcher: SequenceMatcher[str], known: str) -> float:
 
 
 @lru_cache(maxsize=1024)
-def _zone(name: str) -> ZoneInfo:
+def zone_info(name: str) -> ZoneInfo:
+    """The zone of this name; one whose file is missing or damaged is told with the fix."""
+    try:
+        return _read_zone(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        why = error.args[0] if isinstance(error, ZoneInfoNotFoundError) else error
+        raise TimingError(
+            f"zone {name!r} cannot be read on this machine: {why}; install or repair its zone files (the package "
+            "tzdata of the system, or of PyPI)"
+        ) from error
+
+
+def shown_zone(name: str) -> tzinfo:
+    """The zone in which people are told a time; UTC, where it cannot be read: whoever tells them must go on."""
+    try:
+        return zone_info(name)
+    except TimingError:
+        return UTC
+
+
+def _read_zone(name: str) -> ZoneInfo:
     return ZoneInfo(name)
 
 
@@ -161,7 +186,7 @@ def offset_at(zone: str, instant: int) -> int:
     """Seconds that the zone's wall clock is ahead of UTC at this instant."""
     if zone == "UTC":
         return 0
-    offset = time_of(instant).astimezone(_zone(zone)).utcoffset()
+    offset = time_of(instant).astimezone(zone_info(zone)).utcoffset()
     return offset // _SECOND if offset is not None else 0
 
 
@@ -169,7 +194,7 @@ def instant_of(zone: str, wall: int) -> int:
     """The instant of a wall time: in a gap the end of the gap, in a fold the first of the two."""
     if zone == "UTC":
         return wall
-    local = wall_time(wall).replace(tzinfo=_zone(zone))
+    local = wall_time(wall).replace(tzinfo=zone_info(zone))
     first, second = local.utcoffset(), local.replace(fold=1).utcoffset()
     assert first is not None
     assert second is not None
@@ -230,12 +255,12 @@ def _change_within(zone: str, low: int, high: int) -> int:
 
 def local_date(zone: str, time: datetime) -> date:
     """The date on the wall of the zone at this instant."""
-    return time.astimezone(_zone(zone)).date()
+    return time.astimezone(zone_info(zone)).date()
 
 
 def local_time(zone: str, time: datetime) -> datetime:
     """The same instant with the wall clock and the offset of the zone."""
-    return time.astimezone(_zone(zone))
+    return time.astimezone(zone_info(zone))
 
 
 def local_text(zone: str, time: datetime) -> str:

@@ -92,6 +92,38 @@ def test_a_half_hour_fold_loses_no_time_of_the_next_hour() -> None:
     assert _walls(Cron("*/20 2 * * *", zone), before, 3, zone) == ["05 02:00+1030", "05 02:20+1030", "05 02:40+1030"]
 
 
+@pytest.mark.parametrize(
+    ("zone", "text", "after", "walls"),
+    [
+        # Half an hour: 02:00 becomes 02:30, and 02:00 becomes 01:30.
+        ("Australia/Lord_Howe", "daily 02:15", "2026-10-03T12Z", ["04 02:30+1100", "05 02:15+1100"]),
+        ("Australia/Lord_Howe", "daily 01:45", "2026-04-04T12Z", ["05 01:45+1100", "06 01:45+1030"]),
+        # Two hours: 01:00 becomes 03:00, and 03:00 becomes 01:00.
+        ("Antarctica/Troll", "daily 02:30", "2026-03-28T12Z", ["29 03:00+0200", "30 02:30+0200"]),
+        ("Antarctica/Troll", "*/30 1-2 * * *", "2026-03-28T12Z", ["30 01:00+0200", "30 01:30+0200"]),
+        ("Antarctica/Troll", "daily 01:30", "2026-10-24T12Z", ["25 01:30+0200", "26 01:30+0000"]),
+        ("Antarctica/Troll", "0 1-2 * * *", "2026-10-24T12Z", ["25 01:00+0200", "25 02:00+0200", "26 01:00+0000"]),
+        # At midnight: the day begins at 01:00, and a day ends with its last hour twice.
+        ("America/Sao_Paulo", "daily 00:00", "2018-11-03T12Z", ["04 01:00-0200", "05 00:00-0200"]),
+        ("America/Sao_Paulo", "daily 23:30", "2019-02-16T12Z", ["16 23:30-0200", "17 23:30-0300"]),
+        # A whole day: there was no 30 December.
+        ("Pacific/Apia", "daily 09:00", "2011-12-29T12Z", ["29 09:00-1000", "31 00:00+1400", "31 09:00+1400"]),
+        ("Pacific/Apia", "0 * * * *", "2011-12-30T08:30Z", ["29 23:00-1000", "31 00:00+1400", "31 01:00+1400"]),
+        ("Pacific/Apia", "weekly fri 09:00", "2011-12-29T12Z", ["31 00:00+1400", "06 09:00+1400"]),
+    ],
+)
+def test_zones_that_jump_neither_lose_nor_double_a_due_time(zone: str, text: str, after: str, walls: list[str]) -> None:
+    timing, start = parse_timing(text, zone), datetime.fromisoformat(after)
+    assert _walls(timing, start, len(walls), zone) == walls
+    found = timing.next_after(start)
+    for _ in walls[1:]:
+        assert found is not None
+        assert timing.previous(found) == found
+        found = timing.next_after(found)
+    assert found is not None
+    assert timing.count_between(start, found) == len(walls)
+
+
 def test_at_in_a_gap_is_the_first_minute_that_exists() -> None:
     assert At("2026-03-29T02:30:10.5", BERLIN).next_after(BEFORE_GAP) == datetime(2026, 3, 29, 1, 0, tzinfo=UTC)
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
-from zoneinfo import ZoneInfo
 
 from ostinato.clock import Micros, from_micros, to_micros
 from ostinato.stores.base import StateCount
-from ostinato.timing.zones import start_of_day
+from ostinato.timing.zones import start_of_day, zone_info
 
 __all__ = ["Day", "History", "days_of", "first_instant"]
 
@@ -37,13 +36,13 @@ class History:
 
 def first_instant(now: Micros, days: int, zone: str) -> Micros:
     """Where the first of so many days begins, of which today is the last."""
-    today = from_micros(now).astimezone(ZoneInfo(zone)).date()
+    today = from_micros(now).astimezone(zone_info(zone)).date()
     return to_micros(start_of_day(zone, today - timedelta(days=days - 1)))
 
 
 def days_of(tallies: Iterable[StateCount], zone: str) -> list[Day]:
     """Tallies by the quarter of an hour, folded into days: in every zone of today a day begins with one."""
-    local = ZoneInfo(zone)
+    local = zone_info(zone)
     found: dict[date, Day] = {}
     for tally in tallies:
         day = from_micros(tally.at).astimezone(local).date()

@@ -28,7 +28,7 @@ from ostinato.config import without_password
 from ostinato.errors import InvalidInput, StoreError, StoreUnavailable
 from ostinato.stores.postgres.query import Connection, Row
 
-__all__ = ["HELD_KEYS", "Server", "bounded", "is_lost", "is_passing", "named"]
+__all__ = ["HELD_KEYS", "Server", "bounded", "held_up", "is_lost", "is_passing", "named"]
 
 T = TypeVar("T")
 
@@ -292,12 +292,25 @@ def named(error: BaseException) -> BaseException:
         unreachable = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
         if is_passing(error):
             result = StoreUnavailable(f"PostgreSQL was busy: {reason}; it is tried again")
+        elif isinstance(error, errors.TransactionTimeout):
+            return held_up(error)
         elif isinstance(error, errors.DiskFull):
             result = StoreUnavailable(f"PostgreSQL has no room: {reason}; nothing was written")
         elif unreachable:
             result = StoreUnavailable(f"PostgreSQL cannot be reached: {reason}")
         else:
             result = StoreError(f"PostgreSQL refused: {reason}")
+    result.__cause__ = error
+    return result
+
+
+def held_up(error: BaseException) -> StoreUnavailable:
+    """What ended a transaction after its time, with the fix."""
+    result = StoreUnavailable(
+        "a transaction waited too long for a lock, or the server is overloaded: 'SELECT pid, query, "
+        "pg_blocking_pids(pid) FROM pg_stat_activity' names who holds it; let that transaction end, or end it, and "
+        "try again"
+    )
     result.__cause__ = error
     return result
 

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import psycopg
 from psycopg import sql
 
+from ostinato import failpoints
 from ostinato.models.write_tracking import noted
 from ostinato.stores.migrate import load_migrations, pending
 from ostinato.stores.postgres.beats import HeartbeatConnection
@@ -145,6 +146,7 @@ class Database:
                     (migration.version, migration.name),
                     prepare=False,
                 )
+                failpoints.reach("migration.applied")
 
 
 async def schema_version(connection: Connection, schema: str) -> int:

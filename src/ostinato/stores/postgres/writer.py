@@ -25,7 +25,7 @@ from ostinato import failpoints
 from ostinato.clock import Signal
 from ostinato.errors import OutcomeUnknown, StoreError, StoreUnavailable
 from ostinato.stores.postgres.commits import Inserted, inserted, mark_commit, recall
-from ostinato.stores.postgres.connection import Server, bounded, is_lost, is_passing, named
+from ostinato.stores.postgres.connection import Server, bounded, held_up, is_lost, is_passing, named
 from ostinato.stores.postgres.query import Connection
 from ostinato.stores.postgres.turns import lock_sessions
 from ostinato.stores.sql.connection import Answer
@@ -41,6 +41,8 @@ _LAST_SECONDS = 1.0
 """How long a close waits for writes whose callers have given up."""
 _TRIES = 5
 """How often a transaction is begun that meets deadlocks or breaking connections."""
+_LONG_TRIES = 2
+"""How often one is begun that waits for a lock until the server ends it."""
 _ANSWER_SECONDS = 2.0
 """How much longer than the server, which ends a transaction that takes too long, this side waits for its answer."""
 
@@ -63,6 +65,8 @@ class Writer:
         nobody heard."""
         self._number = 0
         """Of the last group of which something must not be done twice."""
+        self._recoveries = 0
+        """How often a failed transaction was recovered from."""
 
     async def start(self, first: Callable[[Connection], Awaitable[None]]) -> None:
         """Connect, and run `first` outside of any transaction."""
@@ -138,6 +142,7 @@ class Writer:
         """Bring the group through; each job has its result or its error afterwards."""
         failure: BaseException = StoreUnavailable("the transaction was begun too often; it is tried again")
         uncertain: _Uncertain | None = None
+        long_tries = 0
         for tries in range(1, _TRIES + 1):
             try:
                 connection, group = await self._connected(deadline, group, uncertain)
@@ -146,7 +151,7 @@ class Writer:
                 return
             if not group:
                 return
-            uncertain = None
+            uncertain, begun = None, asyncio.get_running_loop().time()
             try:
                 await self._transact(connection, group)
                 return
@@ -167,6 +172,14 @@ class Writer:
                     if not is_passing(failure):
                         break
                     await asyncio.sleep(random.uniform(0, 0.02 * tries))
+            # Often all that comes is a connection that breaks.
+            long_tries += asyncio.get_running_loop().time() - begun >= self._server.transaction_seconds
+            if long_tries == _LONG_TRIES:
+                failure = held_up(failure)
+                break
+        if uncertain is not None:
+            with suppress(StoreError):  # the server stays away: it stays unknown
+                _, group = await self._connected(deadline, group, uncertain)
         _fail(group, named(failure))
 
     async def _transact(self, connection: Connection, group: list[_Job]) -> None:
@@ -250,6 +263,8 @@ class Writer:
         with bounded(connection, _ANSWER_SECONDS):
             done = await recall(connection, self._server.writer_key, uncertain.number, uncertain.inserts)
         if not done:
+            for job in group:
+                job.uncertain = False
             return group
         for job, first, _ in uncertain.answers:
             if job.once:
@@ -260,8 +275,10 @@ class Writer:
         """Make the connection fit again after a failed transaction, or give it up."""
         if self._connection is not None and not is_lost(error, self._connection):
             # psycopg believes that what followed the failing statement was prepared; the server skipped it.
+            # Each time another text: of one that it knows, psycopg does not look at what it did (psycopg 3.3).
+            self._recoveries += 1
             with suppress(psycopg.Error):
-                await self._connection.execute("DEALLOCATE ALL", prepare=False)
+                await self._connection.execute(f"DEALLOCATE ALL -- {self._recoveries}".encode(), prepare=False)
                 return
         await self._disconnect()
 

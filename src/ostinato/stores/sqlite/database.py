@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import apsw
 
+from ostinato import failpoints
 from ostinato.errors import StoreError
 from ostinato.models.write_tracking import noted
 from ostinato.stores.migrate import load_migrations, pending
@@ -203,6 +204,7 @@ class Database:
                     "INSERT INTO migrations VALUES (?, ?, CAST(unixepoch('subsec') * 1000000 AS INTEGER))",
                     (migration.version, migration.name),
                 )
+                failpoints.reach("migration.applied")
             connection.execute("COMMIT")
         except BaseException:
             connection.execute("ROLLBACK")
