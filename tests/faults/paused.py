@@ -61,7 +61,7 @@ def child(number: int, url: str, seconds: float) -> None:
     status = 1
     try:
         failpoints.ON = True
-        failpoints._wanted = {("postgres.statement", number): "stop"}
+        failpoints._wanted = failpoints._read(f"postgres.statement@{number}=stop")
         asyncio.run(write(url, seconds))
         status = 0
     except BaseException:

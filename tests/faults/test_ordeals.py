@@ -54,7 +54,7 @@ def test_a_process_that_a_task_leaves_behind_is_found_and_ended() -> None:
 def test_an_ordeal_says_what_it_cannot_do() -> None:
     with pytest.raises(InvalidInput, match=r"there is no fault 'fire'") as refused:
         chaos.run(sample.app, faults=["fire"])
-    assert refused.value.hint == "use some of kill, pause, drain, database"
+    assert refused.value.hint == "use some of kill, pause, drain, database, failpoint"
     with pytest.raises(InvalidInput, match=r"cannot import this app"):
         chaos.run(Ostinato("sqlite://:memory:"))
     with pytest.raises(InvalidInput, match=r"cannot use 'sqlite:///jobs.db'"):

@@ -7,6 +7,8 @@ import signal
 import subprocess
 import sys
 
+import pytest
+
 PROGRAM = """
 from ostinato import failpoints
 for _ in range(3):
@@ -34,7 +36,14 @@ def test_a_process_is_killed_or_fails_the_time_that_is_named() -> None:
     assert "FailpointReached: here" in raised.stderr
 
 
-def test_what_cannot_be_read_is_refused_with_a_right_form() -> None:
-    refused = run("here=explode")
+def test_a_process_is_killed_by_chance_wherever_it_comes_by() -> None:
+    assert run("h*=kill%1").returncode == -signal.SIGKILL
+    assert run("*=kill%0.000000001").stdout == "by\n" * 3
+    assert run("else*=kill%1").stdout == "by\n" * 3
+
+
+@pytest.mark.parametrize("wrong", ["here=explode", "here@2=kill%0.5", "here=kill%2", "here=kill%"])
+def test_what_cannot_be_read_is_refused_with_a_right_form(wrong: str) -> None:
+    refused = run(wrong)
     assert refused.returncode == 1
-    assert "'here=explode' is not NAME=stop" in refused.stderr
+    assert f"{wrong!r} is not NAME=stop" in refused.stderr

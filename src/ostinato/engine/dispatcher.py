@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from ostinato import failpoints
 from ostinato.announcer import Announcer
 from ostinato.clock import SECOND, Clock, Micros, Signal
 from ostinato.engine.admission import Admission
@@ -132,7 +133,9 @@ class Dispatcher:
             self._ask_again = self._is_claiming
             return 0
         try:
+            failpoints.reach("dispatcher.claim")
             claimed = await self._quarantine.attempt(lambda: self._runs.claim_runs(request))
+            failpoints.reach("dispatcher.claimed")
         except BaseException as error:
             self.release()
             if isinstance(error, StoreError):

@@ -12,6 +12,7 @@ import secrets
 import socket
 from collections.abc import Callable
 
+from ostinato import failpoints
 from ostinato.clock import SECOND, Clock, Micros, Signal
 from ostinato.models.ids import NodeId
 from ostinato.models.node import NodeBeat
@@ -87,6 +88,7 @@ class Lease:
 
     async def _renew(self) -> Renewed:
         now = self._clock.now()
+        failpoints.reach("lease.beat")
         return await self._nodes.renew(self._beat(now, now + self._length))
 
     def _wall_offset(self) -> Micros:

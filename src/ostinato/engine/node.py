@@ -90,18 +90,14 @@ class Engine:
         self.ticker = self._new_ticker()
         self.reconciler = Reconciler(store.runs, clock, self.runner, self.dispatcher, self.recorder, announcer)
         self.lease = self._new_lease(lease)
-        self.rescuer = Rescuer(
-            store, clock, lease, lambda: self.id, self._look, self.quarantine, self.statistics, announcer
-        )
+        self.rescuer = self._new_rescuer(lease)
         self.direct = self._new_direct()
         self.spool = Spool(store.runs, spool_prefix(settings), announcer, clock)
         self.pruner = Pruner(store.upkeep, clock, self.quarantine)
         self.freshness = FreshnessKeeper(store, clock, self.quarantine, announcer)
         self.replanner = Replanner(store.schedules, clock, self._look)
         self.task_finder = TaskFinder(store.runs, clock, self.quarantine, registry.find_task)
-        self.waker = Waker(
-            store, self.ticker, self.dispatcher, self.runner, self.ask_drain, self.quarantine, self.notifier.signal
-        )
+        self.waker = self._new_waker()
         self.watchdog = Watchdog(tuning.service_restart_seconds, self.is_database_lost)
         self._started_at: Micros | None = None
         self.is_started = False
@@ -132,6 +128,14 @@ class Engine:
             self.fence.admits,
             self.announcer,
         )
+
+    def _new_rescuer(self, lease: Micros) -> Rescuer:
+        of = self.store, self.clock, lease, lambda: self.id, self._look
+        return Rescuer(*of, self.quarantine, self.statistics, self.announcer)
+
+    def _new_waker(self) -> Waker:
+        of = self.store, self.ticker, self.dispatcher, self.runner, self.ask_drain
+        return Waker(*of, self.quarantine, self.notifier.signal)
 
     def _new_direct(self) -> DirectRuns:
         return DirectRuns(

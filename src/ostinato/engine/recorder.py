@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
+from ostinato import failpoints
 from ostinato.announcer import Announcer
 from ostinato.clock import Clock, Signal
 from ostinato.engine.budgets import BudgetKeeper
@@ -150,7 +151,9 @@ class Recorder:
             request = self._dispatcher.request() if claim else None
             with self._announcer.ends_first(), self._holding_claims_back():
                 try:
+                    failpoints.reach("recorder.finish")
                     finished = await self._runs.finish_runs(batch, request, self._clock.now())
+                    failpoints.reach("recorder.finished")
                 except BaseException as error:
                     if request is not None:
                         self._dispatcher.release()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 
+from ostinato import failpoints
 from ostinato.announcer import Announcer
 from ostinato.clock import SECOND, Clock, Micros, Signal, micros_of
 from ostinato.config import Settings
@@ -80,6 +81,7 @@ class Ticker:
         for _ in range(PASSES):
             now = self._clock.now()
             look = self.attendance.look(now, self._clock.steady())
+            failpoints.reach("ticker.look")
             due = await self.attendance.ask(self._schedules.due_schedules(now + lookahead, self._batch), look)
             # What did not fit into the first pass was missed for the same reason as what did.
             first = first or look
@@ -104,7 +106,9 @@ class Ticker:
                 continue
             tracer = find_tracer()
             spans = None if tracer is None else tracer.fire(due.schedules, plans)
+            failpoints.reach("ticker.record")
             fired = await self.attendance.ask(self._schedules.record_fires(plans, now), look)
+            failpoints.reach("ticker.recorded")
             if spans is not None:
                 spans.end(fired.moved)
             self._count(due.schedules, plans, fired.moved)

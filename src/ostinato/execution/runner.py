@@ -15,6 +15,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from ostinato import failpoints
 from ostinato.clock import SECOND, Clock, Micros, Timer, micros_of
 from ostinato.config import Settings
 from ostinato.durations import duration_text
@@ -223,6 +224,8 @@ class Runner:
     def start(self, active: ActiveRun) -> None:
         """The rest of the first half: prepare, execute."""
         claimed = active.claimed
+        if failpoints.ON:
+            failpoints.reach("runner.start")
         claimed.started_at = self._clock.now()
         self._active[claimed.id] = active
         self.idle.clear()
@@ -428,6 +431,8 @@ class Runner:
         Whatever happens in here, the run ends: left out, it would be under way for ever.
         """
         claimed = active.claimed
+        if failpoints.ON:
+            failpoints.reach("runner.complete")
         if self._active.get(claimed.id) is not active:
             if active.stop is not None and outcome.recorded is not None:
                 outcome.recorded()  # it was given up, and that is recorded

@@ -17,6 +17,7 @@ from typing import TypeVar
 
 import apsw
 
+from ostinato import failpoints
 from ostinato.errors import StoreError, StoreUnavailable
 from ostinato.stores.sqlite.jobs import Job, Operation, deliver, named_error
 from ostinato.stores.sqlite.locks import close
@@ -127,6 +128,7 @@ class Writer:
         try:
             for job in group:
                 job.result = job.operation(connection)
+            failpoints.reach("sqlite.commit")
             connection.execute("COMMIT")
         except BaseException as error:  # whatever it is, its caller learns it; the writer lives on
             if connection.in_transaction:
@@ -137,6 +139,7 @@ class Writer:
             for job in group:
                 self._commit(connection, [job])
         else:
+            failpoints.reach("sqlite.committed")
             # What went into a file that is nobody's any more is not acknowledged.
             self._refuse(group)
 

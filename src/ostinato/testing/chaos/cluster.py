@@ -62,7 +62,11 @@ class RealNode:
         with (folder / f"{name}.log").open("w") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "ostinato.testing.chaos.node"],
-                env={**os.environ, NODE: msgspec.json.encode(spec).decode()},
+                env={
+                    **os.environ,
+                    NODE: msgspec.json.encode(spec).decode(),
+                    "OSTINATO_FAILPOINTS": self._cluster.failpoints,
+                },
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
@@ -73,10 +77,18 @@ class RealNode:
     def _wait_until_ready(self, process: subprocess.Popen[str], name: str) -> None:
         assert process.stdout is not None
         able, _, _ = select.select([process.stdout], [], [], _START_SECONDS)
-        if not able or process.stdout.readline() != "ready\n":
+        is_ready = able and process.stdout.readline() == "ready\n"
+        if not is_ready and not (self._cluster.failpoints and process.wait(_START_SECONDS) == -signal.SIGKILL):
             log = (self._cluster.folder / f"{name}.log").read_text()
             self.kill()
             raise WaitTimeout(f"node {name} did not start:\n{log[-2_000:]}")
+
+    def has_died(self) -> bool:
+        """Whether its process has ended by itself since it was looked at last."""
+        if self._process is None or self._process.poll() is None:
+            return False
+        self._ended()
+        return True
 
     def kill(self) -> None:
         """SIGKILL."""
@@ -126,6 +138,8 @@ class Cluster:
     def __init__(self, spec: NodeSpec, folder: Path, count: int) -> None:
         self.spec = spec
         self.folder = folder
+        self.failpoints = ""
+        """Those of processes that are started from now on."""
         self.lives: dict[str, ProcessLife] = {}
         self.nodes = [RealNode(self, name) for name in "abcdefghijklmnopqrstuvwxyz"[:count]]
 

@@ -37,13 +37,15 @@ from ostinato.testing.chaos.witness import read_witnesses
 
 __all__ = ["FAULTS", "Load", "run"]
 
-FAULTS = ("kill", "pause", "drain", "database")
-"""What can be done: SIGKILL, SIGSTOP for up to three leases, SIGTERM and a new process; and to the database: another
-program locks the SQLite file, or every connection to PostgreSQL is ended, several times a second."""
+FAULTS = ("kill", "pause", "drain", "database", "failpoint")
+"""What can be done: SIGKILL, SIGSTOP for up to three leases, SIGTERM and a new process; to the database: another
+program locks the SQLite file, or every connection to PostgreSQL is ended, several times a second; and a process kills
+itself at any step of a fire, now and then."""
 
 Load = Callable[[], Iterable[RunHandle[Any]]]
 """Asks for runs, and hands out the handle of each that was acknowledged."""
 
+_FAILPOINTS = "*=kill%0.0005"
 _REST_SECONDS = 120.0
 _LOOK_SECONDS = 1.0
 
@@ -144,6 +146,8 @@ class _Ordeal:
                 set_up(self._app)
             for node in cluster.nodes:
                 node.start()
+            if "failpoint" in self._wanted:
+                cluster.failpoints = _FAILPOINTS  # whatever is started from now on
             schedules = self._app.schedules.list()
             self._break_things(time.monotonic() + seconds)
             self._mend()
@@ -168,8 +172,15 @@ class _Ordeal:
                 look_at = now + _LOOK_SECONDS
                 self._ask()
                 self._look_at_ends()
+            self._start_the_dead()
             self._do_later(now)
             time.sleep(0.02)
+
+    def _start_the_dead(self) -> None:
+        for node in self._cluster.nodes:
+            if node.has_died():
+                self._faults["failpoint"] += 1
+                self._in(self._random.uniform(0, self._lease), node.start)
 
     def _do_later(self, now: float) -> None:
         due = [entry for entry in self._later if entry[0] <= now]
@@ -219,8 +230,10 @@ class _Ordeal:
     def _mend(self) -> None:
         """No more faults: whatever was stopped goes on, whatever is gone is started, and all catch up."""
         self._later.clear()
+        self._cluster.failpoints = ""
         for node in self._cluster.nodes:
             node.go_on()
+            node.kill()  # it may have failpoints
             node.start()
         time.sleep(2 * self._lease)
 

@@ -7,12 +7,11 @@ after they were asked for. `simulation.py` breaks it, `simulated_loop.py` lets t
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from contextvars import Context, copy_context
 from random import Random
 from typing import TypeVar
 
-from ostinato.clock import SECOND, Micros, Signal, Timer
+from ostinato.clock import SECOND, Micros, SystemClock
 from ostinato.errors import StoreError, StoreUnavailable
 from ostinato.stores.sqlite.database import Database
 from ostinato.stores.sqlite.jobs import Job, Operation, deliver
@@ -45,8 +44,8 @@ _POLL = 0.075
 """How long other processes take to see a commit: as often as they look at the file."""
 
 
-class SimulatedClock:
-    """Answers ostinato.clock.Clock: the clock of one process, which may be wrong."""
+class SimulatedClock(SystemClock):
+    """The clock of one process, which may be wrong."""
 
     def __init__(self, loop: SimulatedLoop, began_at: Micros, fast_by: Micros = 0) -> None:
         self._loop = loop
@@ -61,21 +60,6 @@ class SimulatedClock:
 
     def uptime(self) -> Micros:
         return self._loop.now
-
-    async def wait(self, signal: Signal, until: Micros | None) -> bool:
-        if until is None:
-            return await signal.wait()
-        if until <= self.now():
-            await asyncio.sleep(0)
-            return signal.take()
-        timer = self.call_at(until, signal.release)
-        try:
-            return await signal.wait()
-        finally:
-            timer.cancel()
-
-    def call_at(self, instant: Micros, callback: Callable[[], None]) -> Timer:
-        return self._loop.call_later((instant - self.now()) / SECOND, callback)
 
 
 class SharedDatabase:
