@@ -7,7 +7,6 @@ from zoneinfo import ZoneInfo
 
 from ostinato.durations import span, took
 from ostinato.errors import InvalidInput
-from ostinato.timing.zones import shown_zone
 
 __all__ = ["brief", "full", "read_time", "span", "took"]
 
@@ -25,12 +24,16 @@ def read_time(text: str, zone: str, *, field: str) -> datetime:
 
 def full(moment: datetime, zone: str) -> str:
     """`Sun 2026-03-01 09:00:00 +01:00`."""
+    from ostinato.timing.zones import shown_zone
+
     local = moment.astimezone(shown_zone(zone))
     return f"{local:%a %Y-%m-%d %H:%M:%S} {local.isoformat()[-6:]}"
 
 
 def brief(moment: datetime, zone: str, now: datetime) -> str:
     """For tables: the time alone if it is today, date and time within a year, else the date."""
+    from ostinato.timing.zones import shown_zone
+
     local, today = moment.astimezone(shown_zone(zone)), now.astimezone(shown_zone(zone))
     if local.date() == today.date():
         return f"{local:%H:%M:%S}"

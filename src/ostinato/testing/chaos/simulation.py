@@ -19,6 +19,7 @@ from random import Random
 
 from ostinato.clock import SECOND, Micros
 from ostinato.config import Settings
+from ostinato.logs import get_logger
 from ostinato.testing.chaos.evidence import Evidence, Execution, Mailbox, ProcessLife, Span
 from ostinato.testing.chaos.ledger import read_rows, read_schedules
 from ostinato.testing.chaos.report import Report
@@ -196,7 +197,7 @@ class Simulation:
 @contextmanager
 def _silenced(complaints: list[str]) -> Iterator[None]:
     """What the engine logs is not printed; errors with a traceback are complaints."""
-    logger = logging.getLogger("ostinato")
+    logger = get_logger("ostinato")
     handler = _Complaints(complaints)
     before = logger.propagate, logger.level
     logger.addHandler(handler)
