@@ -29,6 +29,11 @@ class RealDatabase(Protocol):
     @property
     def schema(self) -> str: ...
 
+    @property
+    def has_one_lock(self) -> bool:
+        """Whether one process can keep all others from writing."""
+        ...
+
     def select(self, text: str) -> list[tuple[Any, ...]]:
         """Read, as any other program would."""
         ...
@@ -52,6 +57,7 @@ class _Sqlite:
 
     def __init__(self, path: Path) -> None:
         self.schema = Settings().schema
+        self.has_one_lock = True
         self._path = path
         self.url = f"sqlite:///{path}"
 
@@ -80,6 +86,7 @@ class _Postgres:
         self._server = url
         self._program = f"ostinato-chaos-{mark}"
         self.schema = f"ostinato_chaos_{mark}"
+        self.has_one_lock = False
         self.url = f"{url}{'&' if '?' in url else '?'}application_name={self._program}"
         self._connection = psycopg.connect(url, autocommit=True, options=f"-c search_path={self.schema}")
 

@@ -9,6 +9,7 @@ import asyncio
 import os
 import signal
 import sys
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
@@ -17,12 +18,15 @@ import msgspec
 
 from ostinato.app import Ostinato
 from ostinato.cli.open_database import import_app
+from ostinato.errors import StoreUnavailable
 from ostinato.testing.chaos.witness import WitnessLog, watch_tasks
 
 __all__ = ["NODE", "NodeSpec", "put_on"]
 
 NODE = "OSTINATO_CHAOS_NODE"
 """The variable with its NodeSpec, as JSON. Whatever it starts inherits it, and can be found by it."""
+
+_AGAIN_SECONDS = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +54,13 @@ async def _serve(spec: NodeSpec) -> None:
     watch_tasks(app.registry, WitnessLog(Path(spec.witness), spec.name))
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
-    async with app:
+    async with AsyncExitStack() as stack:
+        while True:
+            try:
+                await stack.enter_async_context(app)
+                break
+            except StoreUnavailable:  # whoever supervises it starts it again
+                await asyncio.sleep(_AGAIN_SECONDS)
         sys.stdout.write("ready\n")
         sys.stdout.flush()
         await stop.wait()

@@ -15,6 +15,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -180,7 +181,7 @@ class _Ordeal:
         for node in self._cluster.nodes:
             if node.has_died():
                 self._faults["failpoint"] += 1
-                self._in(self._random.uniform(0, self._lease), node.start)
+                self._in(self._random.uniform(0, self._lease), partial(node.start, wait=False))
 
     def _do_later(self, now: float) -> None:
         due = [entry for entry in self._later if entry[0] <= now]
@@ -196,20 +197,27 @@ class _Ordeal:
         match fault:
             case "kill" if node.is_running:
                 node.kill()
-                self._in(self._random.uniform(0, self._lease), node.start)
+                self._in(self._random.uniform(0, self._lease), partial(node.start, wait=False))
             case "pause" if node.is_running:
                 node.pause()
                 self._in(self._random.uniform(0, 3 * self._lease), node.go_on)
             case "drain" if node.is_running:
+                self._let_go_on()
                 node.drain()
-                self._in(self._random.uniform(0, 1), node.start)
+                self._in(self._random.uniform(0, 1), partial(node.start, wait=False))
             case "database":
+                self._let_go_on()
                 since = wall()
                 self._database.disturb(self._random.uniform(0, 2 * self._lease))
                 self._outages.append(Span(since, wall()))
             case _:
                 return
         self._faults[fault] += 1
+
+    def _let_go_on(self) -> None:
+        """Before this process waits itself: a stopped one may hold the lock of an SQLite file."""
+        for node in self._cluster.nodes:
+            node.go_on()
 
     def _ask(self) -> None:
         """Let the client ask for runs."""
@@ -231,8 +239,8 @@ class _Ordeal:
         """No more faults: whatever was stopped goes on, whatever is gone is started, and all catch up."""
         self._later.clear()
         self._cluster.failpoints = ""
+        self._let_go_on()
         for node in self._cluster.nodes:
-            node.go_on()
             node.kill()  # it may have failpoints
             node.start()
         time.sleep(2 * self._lease)
@@ -263,6 +271,8 @@ class _Ordeal:
 
     def _evidence(self, expectations: Sequence[Expectation]) -> Evidence:
         cluster, database, tuning = self._cluster, self._database, self._app.settings.tuning
+        if database.has_one_lock:  # which a stopped process may have held
+            self._outages += [absence for life in cluster.lives.values() for absence in life.absences]
         for life in cluster.lives.values():
             until = life.ended_at or wall()
             life.absences += [one for one in self._outages if one.overlaps(life.started_at, until)]
