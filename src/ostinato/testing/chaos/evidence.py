@@ -89,7 +89,6 @@ class Mailbox:
     key: str
     messages: Sequence[int]
     max_concurrent: int = 1
-    may_drop: bool = False
 
 
 class Attempt(NamedTuple):

@@ -305,7 +305,7 @@ def sessions_hold(case: Case) -> Iterator[str]:
         last: Execution | None = None
         for id in mailbox.messages:
             row, executions = case.rows.get(id), case.executions.get(id, ())
-            if row is not None and not executions and row.state != "failed" and not mailbox.may_drop:
+            if row is not None and not executions and row.state != "failed":
                 yield f"message {id} of {mailbox.key!r} was never started: it is {row.state} ({row.reason})"
             if executions and last is not None and executions[0].started_at < last.started_at:
                 yield f"message {id} of {mailbox.key!r} was started before message {last.run}, which came first"
